@@ -50,8 +50,8 @@ def key(row: Upgrade) -> dict[str, str]:
 
 
 def look_at(row: Upgrade, libraries: dict[str, Library]) -> Entry:
-    """Return what the releases have of a row: its states from release to release, with the places that show
-    them.
+    """Return what the releases have of a row: its states from release to release,
+    with the places that show them.
     """
     states: dict[str, str] = {}
     evidence: dict[str, str] = {}
@@ -137,8 +137,8 @@ def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str
 
 
 def arrival(package: str, symbol: str, argument: str, since: str, folder: Path) -> Entry:
-    """Return whether a parameter is there in the release that it came with, as is said, and in the one
-    before.
+    """Return whether a parameter is there in the release that it came with, as is said,
+    and in the one before.
     """
     known = releases(package)
     entry: Entry = {"symbol": symbol, "argument": argument, "state": {}, "evidence": {}}
@@ -219,8 +219,8 @@ def main(folder: Path, output: Path, held: bool, only: str) -> None:
 
 
 def _lacking(folder: Path, output: Path) -> str:
-    """Return what the table lacks, of the releases in the folder; what was held before where there is
-    none.
+    """Return what the table lacks, of the releases in the folder;
+    what was held before where there is none.
     """
     before = json.loads(output.read_text("utf-8")).get("missing", {}) if output.exists() else {}
     found: dict[str, Any] = {}

@@ -325,8 +325,8 @@ def _milliseconds(blocks: Sequence[Block], name: str, number: int) -> float:
 
 
 def verified(file: Path) -> dict[str, Any] | None:
-    """Return what ``verify`` found of all fixes together: the ratio with its interval, and the time of a
-    step.
+    """Return what ``verify`` found of all fixes together: the ratio with its interval,
+    and the time of a step.
     """
     if not file.exists():
         return None

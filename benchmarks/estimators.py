@@ -29,8 +29,8 @@ Times = npt.NDArray[np.float64]
 
 
 def pairs(one: Times, other: Times) -> Times:
-    """Return the log ratios of rounds, averaged over each pair of opposite order, as ``stats.samples`` has
-    them.
+    """Return the log ratios of rounds, averaged over each pair of opposite order,
+    as ``stats.samples`` has them.
     """
     ratios = one - other
     count = len(ratios) // 2 * 2
@@ -83,8 +83,8 @@ def steps(rounds: Iterable[Mapping[str, Any]]) -> tuple[Times, Times] | None:
 def replicates(
     results: Mapping[str, Any],
 ) -> Iterator[tuple[tuple[Times, Times], tuple[Times, Times] | None]]:
-    """Yield the log times of a step of the original and its copy, by round and by step, for each
-    replicate.
+    """Yield the log times of a step of the original and its copy, by round and by step,
+    for each replicate.
     """
     for measurement in results["measurements"]:
         found: dict[int, dict[int, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))

@@ -107,8 +107,8 @@ class Library:
     # ------------------------------------------------------------------ questions
 
     def symbol(self, dotted: str, named: str = "") -> Found | None:
-        """Return what the library has under a dotted name; None if nothing. Its words may name it
-        otherwise.
+        """Return what the library has under a dotted name;
+        None if nothing. Its words may name it otherwise.
         """
         found = self._resolve(dotted)
         if found is None:
@@ -119,8 +119,8 @@ class Library:
         return Found(self._place(found), _mark(texts, named, own=True), _only_raises(found.node))
 
     def argument(self, dotted: str, name: str) -> Found | None:
-        """Return the parameter of a function or class, however it takes it; None if it takes none of that
-        name.
+        """Return the parameter of a function or class, however it takes it;
+        None if it takes none of that name.
         """
         found = self._resolve(dotted)
         if found is None:
@@ -328,8 +328,8 @@ class Library:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a body that may run when it is loaded, the newest definition of a name
-    first.
+    """Yield the statements of a body that may run when it is loaded,
+    the newest definition of a name first.
     """
     for statement in reversed(body):
         if isinstance(statement, (ast.If, ast.Try, ast.With)):

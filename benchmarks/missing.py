@@ -79,8 +79,8 @@ _OTHER_PEOPLES = re.compile(r"\b_|\.(test|testing|prototype|fx|onnx|_inductor)\b
 
 
 def missing(libraries: Mapping[str, Library], package: str) -> dict[str, Any]:
-    """Return the two lists for one library, whose releases are given oldest first, and how many are left
-    out.
+    """Return the two lists for one library, whose releases are given oldest first,
+    and how many are left out.
     """
     gone: dict[str, list[str]] = {}
     left_out: Counter[str] = Counter()

@@ -144,8 +144,8 @@ def measured(folders: Sequence[Path], site: Path, jobs: int, timeout: float, lim
 
 
 def resumed(folders: Sequence[Path], site: Path, jobs: int, timeout: float) -> dict[str, Any]:
-    """Return the figures of all folders, by a run that is interrupted and resumed; and what resuming came
-    to.
+    """Return the figures of all folders, by a run that is interrupted and resumed;
+    and what resuming came to.
     """
     first = course(folders, site, jobs, timeout, limit=_INTERRUPTED)
     before = {record.name: record.checked for record in records(folders, site) if not record.error}

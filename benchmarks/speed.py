@@ -119,8 +119,8 @@ def measure_warm(tree: Path, largest: Path, median: Path, repetitions: int) -> d
 
 
 def measure_processes(tree: Path, repetitions: int) -> dict[str, Any]:
-    """Return what a cold check of a folder takes in one process and in two: time, and the memory of any of
-    them.
+    """Return what a cold check of a folder takes in one process and in two: time,
+    and the memory of any of them.
     """
     found: dict[int, list[Usage]] = {1: [], 2: []}
     for _ in range(repetitions):

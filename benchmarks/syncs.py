@@ -125,8 +125,8 @@ def _reports() -> Iterator[dict[str, int]]:
 
 
 def _timed(row: Row, code: CodeType, alone: float) -> tuple[bool, float]:
-    """Return whether a kernel queued before the call is over when it returns, and how long the call took in
-    ms.
+    """Return whether a kernel queued before the call is over when it returns,
+    and how long the call took in ms.
 
     ``alone`` is how long the call takes with nothing queued.
     """
@@ -161,8 +161,8 @@ def _cycles_a_ms() -> float:
 
 
 def _profile(chunk: Sequence[Row]) -> list[dict[str, int] | None]:
-    """Return how often each row calls what waits or copies in the CUDA runtime; None where nothing was
-    seen.
+    """Return how often each row calls what waits or copies in the CUDA runtime;
+    None where nothing was seen.
     """
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     try:

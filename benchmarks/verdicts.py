@@ -72,8 +72,8 @@ class Program:
 
 
 def own(names: Sequence[str], folder: Path) -> list[Program]:
-    """Return programs of this repository, each in a folder of its own: a process gets a copy of its
-    project.
+    """Return programs of this repository, each in a folder of its own:
+    a process gets a copy of its project.
     """
     found = []
     for name in names:
@@ -176,8 +176,8 @@ def summary(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def overall(programs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the summary row: how many of the variants that were reached have a verdict, and how narrow it
-    is.
+    """Return the summary row: how many of the variants that were reached have a verdict,
+    and how narrow it is.
     """
     variants = [item for program in programs.values() for item in program.get("variants", {}).values()]
     reached = [item for item in variants if item["verdict"] != UNREACHED]
@@ -199,8 +199,8 @@ def overall(programs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def compared(one: Path, other: Path) -> dict[str, Any]:
-    """Return how far the results of two folders agree: of each fix both intervals, and whether they
-    overlap.
+    """Return how far the results of two folders agree: of each fix both intervals,
+    and whether they overlap.
     """
     programs: dict[str, Any] = {}
     counts = {measure: [0, 0] for measure in ("wall", "work")}

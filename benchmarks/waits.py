@@ -73,8 +73,8 @@ class Row:
     needs_cuda: bool = False
 
     def operands(self) -> list[str]:
-        """Return the names of `OPERANDS` that the code and its set-up use, in the order in which they are
-        made.
+        """Return the names of `OPERANDS` that the code and its set-up use,
+        in the order in which they are made.
         """
         used = _names(self.setup) | _names(self.code)
         for name in reversed(OPERANDS):

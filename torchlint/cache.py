@@ -85,8 +85,8 @@ class Cache:
         size: int = 2**31,
         holds: Callable[[Traced], Traced | None] | None = None,
     ) -> tuple[Diagnostic, ...] | None:
-        """Return what is known to be found in a file with this key, told of ``path``; None if nothing is
-        known.
+        """Return what is known to be found in a file with this key, told of ``path``;
+        None if nothing is known.
 
         No place lies beyond ``size``, the number of bytes in the file. Of what was found with a project,
         ``holds`` gives the trace as it is now, None if it does not hold.
@@ -207,8 +207,8 @@ class Cache:
 
 
 def key(salt: bytes, path: Path, digest: bytes) -> str:
-    """Return the key of a file whose bytes have a SHA-256 ``digest``; of its name only what says how to read
-    it.
+    """Return the key of a file whose bytes have a SHA-256 ``digest``;
+    of its name only what says how to read it.
     """
     whole = sha256(salt)
     whole.update(path.suffix.lower().encode("utf-8", "surrogateescape") + b"\0")

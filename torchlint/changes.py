@@ -195,8 +195,8 @@ class _Repository:
         return {self._path(name) for name in told.split(b"\0") if name}
 
     def diff(self, against: str) -> dict[Path, _Record]:
-        """Return the files of the working tree, or with ``--cached`` of the index, that differ; not those
-        gone.
+        """Return the files of the working tree, or with ``--cached`` of the index, that differ;
+        not those gone.
         """
         told = self._ask(*_DIFF, against, "--")
         listed, patch = _split(told)
@@ -319,8 +319,8 @@ class _Listed:
 
 
 def _split(told: bytes) -> tuple[_Listed, bytes]:
-    """Return the lists in front of a patch, whose fields end with NULs, and the patch; an empty field parts
-    them.
+    """Return the lists in front of a patch, whose fields end with NULs, and the patch;
+    an empty field parts them.
     """
     listed, at = _Listed(), 0
 
@@ -375,8 +375,8 @@ def _rows(patch: bytes) -> Iterator[tuple[bytes, Rows]]:
 
 
 def _name(shown: bytes) -> bytes:
-    """Return the name in a ``+++`` line: git ends one that has spaces with a tab, and quotes odd ones as C
-    does.
+    """Return the name in a ``+++`` line: git ends one that has spaces with a tab,
+    and quotes odd ones as C does.
     """
     shown = shown.removesuffix(b"\t")
     if shown.startswith(b'"'):

@@ -574,8 +574,8 @@ class _Placing:
         return self._source.position(self.tree.span(node).start)
 
     def _tidied(self, fix: Fix, module: Module) -> Fix:
-        """Return the fix in the layout of its files, and with the imports taken out that it leaves without a
-        use.
+        """Return the fix in the layout of its files,
+        and with the imports taken out that it leaves without a use.
 
         It is unsafe if another file replaces something that it concerns.
         """

@@ -67,8 +67,8 @@ class Layer:
 
 
 def read(path: Path) -> tuple[Layer, ...] | None:
-    """Return the layers of a config file, those it extends first; None for a pyproject.toml that has no
-    table.
+    """Return the layers of a config file, those it extends first;
+    None for a pyproject.toml that has no table.
 
     Raises:
         ConfigError: the file, or one it extends, cannot be read or followed.
@@ -150,8 +150,8 @@ def inline(text: str, root: Path) -> Layer:
 
 
 def table(document: Mapping[str, Any], origin: str, root: Path) -> Mapping[str, Any]:
-    """Return the values by field name of a table of config keys that ``origin`` gives, for instance an
-    editor.
+    """Return the values by field name of a table of config keys that ``origin`` gives,
+    for instance an editor.
 
     Globs are relative to ``root``.
 

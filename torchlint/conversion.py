@@ -553,8 +553,8 @@ class Converter:
         return self._read(self.text[start:end])
 
     def _read(self, text: str) -> cst.CSTNode:
-        """Return what LibCST reads: f-strings and concatenated strings, which may span lines in
-        parentheses.
+        """Return what LibCST reads: f-strings and concatenated strings,
+        which may span lines in parentheses.
         """
         try:
             made: Any = cst.parse_expression(f"({text})")

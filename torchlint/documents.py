@@ -278,8 +278,8 @@ def _scalars(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _comments(text: str) -> Iterator[Span]:
-    """Yield the comments of a text of YAML: what follows a ``#`` that begins a word outside of all
-    scalars.
+    """Yield the comments of a text of YAML:
+    what follows a ``#`` that begins a word outside of all scalars.
     """
     at = 0
     for start, end in (*_scalars(text), (len(text), len(text))):
@@ -305,8 +305,8 @@ def replaced(scalar: Scalar, value: object) -> Edit | None:
 
 
 def added(table: Table, key: str, value: object) -> Edit | None:
-    """Return the edit that adds a key to a mapping in the style of its neighbours; None where none can be
-    copied.
+    """Return the edit that adds a key to a mapping in the style of its neighbours;
+    None where none can be copied.
     """
     text = table.document.source.text
     if not table.pairs:

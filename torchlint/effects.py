@@ -26,8 +26,8 @@ def of(code: str) -> Sequence[Effect]:
 
 
 def section(code: str, effects: Sequence[Effect]) -> str:
-    """Return what was measured of a rule as the last section of its page, in Markdown; empty if nothing
-    was.
+    """Return what was measured of a rule as the last section of its page, in Markdown;
+    empty if nothing was.
     """
     by_machine: dict[str, list[Effect]] = {}
     for effect in effects:

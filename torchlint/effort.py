@@ -26,8 +26,8 @@ _WORDS = re.compile(
 
 
 def is_too_large(text: str) -> bool:
-    """Return whether a program has so many names, numbers, strings and brackets that its tree takes too much
-    memory.
+    """Return whether a program has so many names, numbers,
+    strings and brackets that its tree takes too much memory.
 
     The interpreter's tree takes up to two kilobytes for each. Comments count nothing and a docstring one, so
     that programs that people write have to be of several megabytes.

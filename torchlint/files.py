@@ -71,8 +71,8 @@ def _relative(path: PurePath, root: PurePath, directory: bool) -> str:
 
 
 def _composed(text: str) -> str:
-    """Return ``text`` with accents and letters as one character: macOS has file names in which they are
-    two.
+    """Return ``text`` with accents and letters as one character:
+    macOS has file names in which they are two.
     """
     if text.isascii():
         return text
@@ -168,8 +168,8 @@ class _Ignored:
 
     @classmethod
     def above(cls, directory: Path, warnings: list[str]) -> _Ignored:
-        """Return what holds for ``directory`` from outside: its repository's ignore files, and the user's
-        own.
+        """Return what holds for ``directory`` from outside: its repository's ignore files,
+        and the user's own.
 
         A directory that is itself ignored and yet named starts afresh: naming it overrules. What is not
         heeded is told in ``warnings``.
@@ -197,8 +197,8 @@ def _global_ignore_file() -> Path:
 
 
 def _ignore_file(path: Path, warnings: list[str]) -> GitIgnoreSpec | None:
-    """Return what an ignore file matches; None if there is none. Why one is not heeded is added to
-    ``warnings``.
+    """Return what an ignore file matches;
+    None if there is none. Why one is not heeded is added to ``warnings``.
     """
     try:
         lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).split("\n")
@@ -254,8 +254,8 @@ def files_below(
     most: int,
     documents: set[Path] | None = None,
 ) -> tuple[Path, ...]:
-    """Return the files that a search of the folder ``root`` finds, sorted; nothing is said of what it cannot
-    read.
+    """Return the files that a search of the folder ``root`` finds, sorted;
+    nothing is said of what it cannot read.
 
     The YAML and JSON files that it comes across are added to ``documents``.
 

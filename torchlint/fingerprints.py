@@ -52,8 +52,8 @@ def relative(path: Path, root: Path) -> str:
 
 
 def code(text: str, offset: int, path: Path) -> str:
-    """Return what stands at ``offset``, written as no formatter would: the statement, or its header, without
-    layout.
+    """Return what stands at ``offset``, written as no formatter would: the statement, or its header,
+    without layout.
 
     A configuration file has no statements: there it is the line, with its spaces as one.
     """
@@ -64,8 +64,8 @@ def code(text: str, offset: int, path: Path) -> str:
 
 @lru_cache(maxsize=2)
 def _starts(text: str) -> list[int]:
-    """Return where the statements of a program begin: behind each line break that is in no brackets or
-    string.
+    """Return where the statements of a program begin:
+    behind each line break that is in no brackets or string.
     """
     starts, depth = [0], 0
     for token in TOKEN.finditer(text):

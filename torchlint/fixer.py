@@ -82,14 +82,14 @@ class Course:
         return Course(source, source, scope or Scope(), Moves.none(len(source.text)))
 
     def known(self, found: Sequence[Diagnostic]) -> Course:
-        """Return the same, told what there is to find in the file as it was, of which nothing is to be
-        fixed.
+        """Return the same, told what there is to find in the file as it was,
+        of which nothing is to be fixed.
         """
         return replace(self, record=Record(found, ()))
 
     def edited(self, edits: Sequence[Edit], made: Sequence[Diagnostic]) -> Course:
-        """Return the same with these edits made: of fixes of findings elsewhere, and of the file's own
-        ``made``.
+        """Return the same with these edits made: of fixes of findings elsewhere,
+        and of the file's own ``made``.
 
         Raises:
             ValueError: they cannot be made.
@@ -107,8 +107,8 @@ class Course:
         )
 
     def without(self, code: str, reason: str) -> Course:
-        """Return the same without further fixes of a rule, since one of them cannot be made for this
-        reason.
+        """Return the same without further fixes of a rule,
+        since one of them cannot be made for this reason.
         """
         return self.barring({code}, f"the fixes of {code} were not applied: {reason}")
 

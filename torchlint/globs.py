@@ -59,8 +59,8 @@ def _pattern(line: str) -> RegexPattern | None:
 
 
 def in_proportion(expression: str) -> str:
-    """Return an expression of pathspec that matches the same paths, and names the same folder, without trying
-    again.
+    """Return an expression of pathspec that matches the same paths, and names the same folder,
+    without trying again.
 
     One with no more than one wildcard is left as it is, and so is one of a shape that is not known.
     """

@@ -190,8 +190,8 @@ def _relief(found: Sequence[Effect]) -> str:
 
 
 def explained(rule: Rule, found: Sequence[Effect]) -> str:
-    """Return how the impact of a rule's findings is found, in a sentence; ``found`` is what was measured of
-    it.
+    """Return how the impact of a rule's findings is found, in a sentence;
+    ``found`` is what was measured of it.
     """
     worth, named = judged(found), rule.severity.value
     if rule.severity is Severity.ERROR:

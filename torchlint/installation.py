@@ -48,8 +48,8 @@ recalled: dict[str, str | None] = {}
 
 
 def versions(distributions: Iterable[str]) -> dict[str, str | None]:
-    """Return the versions of distributions by their names, None for one that is not installed or says
-    none.
+    """Return the versions of distributions by their names,
+    None for one that is not installed or says none.
     """
     wanted = tuple(distributions)
     if recalled.keys() >= set(wanted):
@@ -111,8 +111,8 @@ def install_command(extra: str) -> str:
 
 
 def places() -> str:
-    """Return a digest of the folders that distributions are installed in; it changes when one comes or
-    goes.
+    """Return a digest of the folders that distributions are installed in;
+    it changes when one comes or goes.
     """
     states: list[object] = [sys.version, sys.path]
     for place in sys.path:

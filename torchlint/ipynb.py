@@ -116,8 +116,8 @@ class Document:
         return apply(self.json, self.changes(sources))
 
     def changes(self, sources: Mapping[int, str]) -> list[Edit]:
-        """Return what other sources for the cells of these numbers change in the JSON: an edit for each
-        cell.
+        """Return what other sources for the cells of these numbers change in the JSON:
+        an edit for each cell.
         """
         edits = []
         for cell in self.cells:
@@ -156,8 +156,8 @@ class Document:
         return next((other.gaps[1] for other in self.cells if len(other.gaps) > 2), ", ")
 
     def _escapes(self, cell: CodeCell) -> bool:
-        """Return whether characters beyond ASCII are spelt as escapes: in the cell if it tells, in the
-        notebook.
+        """Return whether characters beyond ASCII are spelt as escapes: in the cell if it tells,
+        in the notebook.
         """
         for text in (self.json[cell.start : cell.end], self.json):
             if not text.isascii():
@@ -174,8 +174,8 @@ class _Spelling:
         self._escapes = escapes
 
     def pieces(self, old: Sequence[Piece], source: str) -> list[Piece]:
-        """Return the pieces of ``source``; those of ``old`` that it begins and ends with, or has between,
-        stay.
+        """Return the pieces of ``source``; those of ``old`` that it begins and ends with,
+        or has between, stay.
         """
         head, at = 0, 0
         while head < len(old) and source.startswith(text := old[head].text, at):

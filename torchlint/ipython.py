@@ -118,8 +118,8 @@ def _book(cells: Sequence[str]) -> bytes:
 def _checked(
     cells: Sequence[str], given: argparse.Namespace, scope: Scope, *, fixes: bool = False
 ) -> tuple[Report, Source | None]:
-    """Return what is found in these cells, as far as ``scope`` says, by the settings of the working
-    directory.
+    """Return what is found in these cells, as far as ``scope`` says,
+    by the settings of the working directory.
     """
     directory, rules = Path.cwd(), registry.catalogue()
     chosen: dict[str, Any] = {name: value for name, value in vars(given).items() if value}

@@ -27,8 +27,8 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def limit(text: str) -> int | None:
-    """Return the usual length that all lines of a file keep to, with their comments; None if it shows
-    none.
+    """Return the usual length that all lines of a file keep to, with their comments;
+    None if it shows none.
     """
     if _FORMATTED_OVER_LINES.search(text):
         return None
@@ -107,8 +107,8 @@ def _shared(one: str, other: str) -> int:
 
 
 def _split(line: str, changed: tuple[int, int], most: int, indent: str) -> list[str] | None:
-    """Return the line broken at a pair of brackets around what was changed, else within it; None if none will
-    do.
+    """Return the line broken at a pair of brackets around what was changed, else within it;
+    None if none will do.
     """
     if '"""' in line or "'''" in line or (found := _pairs(line)) is None or _DIRECTIVE.search(line):
         return None
@@ -133,8 +133,8 @@ def _split(line: str, changed: tuple[int, int], most: int, indent: str) -> list[
 
 
 def _pairs(line: str) -> list[tuple[int, int, list[int]]] | None:
-    """Return the pairs of brackets of a line, the outermost first, each with the places behind its own
-    commas.
+    """Return the pairs of brackets of a line, the outermost first,
+    each with the places behind its own commas.
 
     None if the line closes brackets that it does not open, or is not made of pairs.
     """

@@ -20,8 +20,8 @@ def home() -> str | None:
 
 
 def page(rule: Rule) -> str | None:
-    """Return the address of a rule's page: on the site called Documentation, else in the folder of the
-    repository.
+    """Return the address of a rule's page: on the site called Documentation,
+    else in the folder of the repository.
 
     The rules of a pack are documented elsewhere.
     """

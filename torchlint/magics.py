@@ -75,8 +75,8 @@ class Masked:
 
 
 def mask(cell: str) -> Masked | None:
-    """Return the cell with everything masked that IPython does not hand to Python; None if that is all of
-    it.
+    """Return the cell with everything masked that IPython does not hand to Python;
+    None if that is all of it.
     """
     begin = _first_code(cell)
     if _PROMPT.match(cell, begin):

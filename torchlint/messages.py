@@ -50,8 +50,8 @@ _NAMED = 2
 
 
 def when(module: Module, hot: Hot) -> str:
-    """Return how often a hot place is reached, and from where: "in every iteration", for the end of a
-    sentence.
+    """Return how often a hot place is reached, and from where: "in every iteration",
+    for the end of a sentence.
 
     With calls in between: "in every iteration (called from `train()`, line 40, through `report()`)".
     """
@@ -72,8 +72,8 @@ def when(module: Module, hot: Hot) -> str:
 
 
 def line(module: Module, node: cst.CSTNode) -> str:
-    """Return where a node begins: "line 40", in a notebook "line 4 of cell 3", elsewhere "engine.py, line
-    40".
+    """Return where a node begins: "line 40", in a notebook "line 4 of cell 3", elsewhere "engine.py,
+    line 40".
     """
     elsewhere = module.link is not None and module.tree.is_elsewhere(node)
     place = module.link.place(node) if module.link is not None and elsewhere else module.position(node)

@@ -108,8 +108,8 @@ def unchecked() -> Iterator[None]:
 
 
 def bare(kind: type[Node], *names: str) -> Callable[..., Node]:
-    """Return a function that makes nodes of a class from these fields, given by position, and sets no
-    other.
+    """Return a function that makes nodes of a class from these fields, given by position,
+    and sets no other.
     """
     return _maker(names)(object.__new__, kind) if names else partial(object.__new__, kind)
 

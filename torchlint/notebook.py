@@ -88,8 +88,8 @@ class Notebook(Source):
 
     @classmethod
     def from_cells(cls, sources: Iterable[tuple[int, str]], path: Path) -> Notebook:
-        """Return the notebook of these Python code cells, given as the number and the source of each, in
-        order.
+        """Return the notebook of these Python code cells, given as the number and the source of each,
+        in order.
         """
         parts: list[str] = []
         cells: list[Cell] = []
@@ -200,8 +200,8 @@ class Notebook(Source):
         return self.masks[first : bisect_right(self.masks, end, first, key=lambda mask: mask.start)]
 
     def rows_of(self, lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-        """Return all lines of the cells whose source is on these of the JSON; what a cell printed does not
-        count.
+        """Return all lines of the cells whose source is on these of the JSON;
+        what a cell printed does not count.
         """
         if self.document is None:
             return ((1, self.text.count("\n") + 1),)
@@ -233,8 +233,8 @@ class Notebook(Source):
         return replace(fix, edits=(*edits, *(edit for edit in fix.edits if edit.path is not None)))
 
     def _hides(self, edits: Iterable[Edit]) -> bool:
-        """Return whether the expression that ends a cell, whose value is shown, becomes part of a
-        statement.
+        """Return whether the expression that ends a cell, whose value is shown,
+        becomes part of a statement.
         """
         for cell, group in groupby(sorted(edits), key=lambda edit: self.cell_at(edit.span.start)):
             assert cell is not None
@@ -283,8 +283,8 @@ class Notebook(Source):
         return whole if all(self._spares(whole, mask) for mask in self._masks_in(start, end)) else None
 
     def _spares(self, edit: Edit, mask: Mask) -> bool:
-        """Return whether an edit beside a masked line leaves it a line: lines may be put above or below
-        it.
+        """Return whether an edit beside a masked line leaves it a line:
+        lines may be put above or below it.
         """
         start, end = edit.span.start, edit.span.end
         if start == end == mask.start:

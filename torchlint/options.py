@@ -963,8 +963,8 @@ def none_of(word: str, known: Sequence[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean `x`?`` for the closest known word, or for those with a part like it, or
-    nothing.
+    """Return ``; did you mean `x`?`` for the closest known word, or for those with a part like it,
+    or nothing.
     """
     known = tuple(known)
     meant = closest(word, known)
@@ -975,8 +975,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def _with_part(word: str, known: tuple[str, ...]) -> list[str]:
-    """Return the first few known words of several parts that ``word`` is like one part of: `loop`,
-    `trget`.
+    """Return the first few known words of several parts that ``word`` is like one part of:
+    `loop`, `trget`.
     """
     parts = {part for name in known for part in name.strip("-").split("-")}
     meant = closest(word, sorted(parts)) if len(word) >= _SHORTEST_PART else None

@@ -65,8 +65,8 @@ class Moves:
         return replace(self, pieces=tuple(kept))
 
     def origin(self, span: Span) -> tuple[Span, bool]:
-        """Return the part of the first text that a part of this one stands for, and whether it is exactly
-        that.
+        """Return the part of the first text that a part of this one stands for,
+        and whether it is exactly that.
 
         What edits have written stands for what they replaced.
         """
@@ -77,8 +77,8 @@ class Moves:
         return Span(begin, max(begin, end)), exact and kept
 
     def _place(self, starts: Sequence[int], offset: int, *, before: bool) -> tuple[int, bool]:
-        """Return where a character stood; for one that was not there, where what it replaces begins or
-        ends.
+        """Return where a character stood; for one that was not there,
+        where what it replaces begins or ends.
         """
         at = bisect_right(starts, offset) - 1
         if at >= 0 and offset < self.pieces[at].now + self.pieces[at].length:
@@ -119,8 +119,8 @@ class Record:
     def judged(
         self, item: Diagnostic, moves: Moves, follows: Iterable[str], applied: AbstractSet[str]
     ) -> Diagnostic:
-        """Return the finding with a fix no better than it had at first, in a text that fixes have been made
-        in.
+        """Return the finding with a fix no better than it had at first,
+        in a text that fixes have been made in.
 
         What was not found at first is for the user to decide about, unless its rule ``follows`` one of those
         that were ``applied``.

@@ -173,8 +173,8 @@ class Outline(SyntaxTree):
         return self._read_places(node)[node]
 
     def _importing(self, node: cst.CSTNode) -> cst.ImportFrom | cst.ImportAlias | None:
-        """Return what imports the name, dotted or not, that a node is or is part of; None for any other
-        node.
+        """Return what imports the name, dotted or not, that a node is or is part of;
+        None for any other node.
         """
         whole, holder = node, self.parents.get(node)
         while isinstance(holder, cst.Attribute) and self._told(holder) is None:
@@ -209,8 +209,8 @@ class Outline(SyntaxTree):
         return places[node]
 
     def _of_name(self, node: cst.Name) -> Span:
-        """Return the place of a name that is part of something longer: an attribute, an argument, a
-        definition.
+        """Return the place of a name that is part of something longer: an attribute, an argument,
+        a definition.
         """
         match self.parents.get(node):
             case cst.Attribute(attr=attribute) as holder if attribute is node and self._told(holder):
@@ -313,8 +313,8 @@ class Outline(SyntaxTree):
         ]
 
     def _has_own_pair(self, node: cst.GeneratorExp | cst.Tuple, start: int) -> bool:
-        """Return whether the parentheses at the ends of what the interpreter takes for ``node`` are its
-        own.
+        """Return whether the parentheses at the ends of what the interpreter takes
+        for ``node`` are its own.
         """
         if isinstance(node, cst.Tuple):
             told = self._told(node)

@@ -314,8 +314,8 @@ def _problem_at(message: str, place: Position) -> Problem:
 
 
 def _is_too_deep(text: str) -> bool:
-    """Return whether LibCST would take minutes, or gigabytes, for expressions that no human being has nested
-    so.
+    """Return whether LibCST would take minutes, or gigabytes,
+    for expressions that no human being has nested so.
     """
     if not _may_be_deep(text):
         return False
@@ -329,8 +329,8 @@ def _is_too_deep(text: str) -> bool:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Return whether a look at the lines leaves open how deeply ``text`` is nested: long ones, or many in a
-    row.
+    """Return whether a look at the lines leaves open how deeply ``text`` is nested: long ones,
+    or many in a row.
     """
     return (
         len(text) > _LARGE_FILE
@@ -349,8 +349,8 @@ def _nesting(statement: str) -> int:
 
 
 def _bracketed(text: str) -> int:
-    """Return how deeply brackets are nested in ``text``, or look so: those in strings and comments count
-    too.
+    """Return how deeply brackets are nested in ``text``, or look so:
+    those in strings and comments count too.
     """
     depth = deepest = 0
     if text.count("(") + text.count("[") + text.count("{") > _DEEPEST_BRACKETS:

@@ -157,8 +157,8 @@ def forget() -> None:
 
 
 def known(store: Store) -> Known:
-    """Return the catalogue as an earlier run left it in ``store``, read anew if what is installed has
-    changed.
+    """Return the catalogue as an earlier run left it in ``store``,
+    read anew if what is installed has changed.
 
     In this process nothing is looked for again from then on.
 

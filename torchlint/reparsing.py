@@ -54,8 +54,8 @@ class Reparser:
         return tree
 
     def _patched(self, text: str) -> list[_Piece] | None:
-        """Return the pieces of a text, of which only those are parsed that are new; None if that cannot be
-        sure.
+        """Return the pieces of a text, of which only those are parsed that are new;
+        None if that cannot be sure.
         """
         known = self._pieces
         if not known or not _is_plain(text):

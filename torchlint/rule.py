@@ -148,8 +148,8 @@ class Rule:
         return all(any(word in words for word in group) for group, _ in groups)
 
     def concerns(self, text: str | Words | JoinedWords) -> bool:
-        """Return whether ``text`` is of the kind of programs that the rule is about, whether or not it may
-        fire.
+        """Return whether ``text`` is of the kind of programs that the rule is about,
+        whether or not it may fire.
         """
         words = Words(text, vocabulary([self])) if isinstance(text, str) else text
         subjects = [group for group, _ in _groups(self.mentions) if "torch" in group]
@@ -157,8 +157,8 @@ class Rule:
 
 
 def vocabulary(rules: Iterable[Rule]) -> Vocabulary:
-    """Return what these rules look for; for the same rules the same object, which remembers what it has
-    seen.
+    """Return what these rules look for; for the same rules the same object,
+    which remembers what it has seen.
     """
     return _vocabulary(tuple(rule.mentions for rule in rules))
 

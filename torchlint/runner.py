@@ -336,8 +336,8 @@ def _begun(source: Source, mode: Mode) -> Course:
 def _fixed(
     course: Course, item: _Item, around: Surroundings
 ) -> tuple[Result, Course, tuple[Diagnostic, ...]]:
-    """Return the result of a file that is fixed from where it was left, how far it came, and all that is
-    left.
+    """Return the result of a file that is fixed from where it was left, how far it came,
+    and all that is left.
     """
     from torchlint import fixer
 
@@ -667,8 +667,8 @@ def _change(path: Path, outcome: _Outcome) -> Change:
 
 
 def _unwritten(data: bytes, item: _Item, mode: Mode, around: Surroundings, failure: TogetherError) -> Result:
-    """Return what there is to say of a file that was to be changed together with one that cannot be
-    written.
+    """Return what there is to say of a file that was to be changed together with one
+    that cannot be written.
     """
     error = failure.error
     if item.path != failure.path:

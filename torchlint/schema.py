@@ -39,8 +39,8 @@ def render(rules: Mapping[str, Rule]) -> str:
 
 
 def document(rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """Return the schema; editors offer the codes, prefixes and names of ``rules``, and take those of other
-    packs.
+    """Return the schema; editors offer the codes, prefixes and names of ``rules``,
+    and take those of other packs.
     """
     defaults, settings = options.defaults(), options.settings()
     properties = {
@@ -113,8 +113,8 @@ def _letters(code: str) -> int:
 
 
 def _any_case(pattern: str) -> str:
-    """Return ``pattern`` with both cases of each letter: the regular expressions of JSON schemas have no
-    flags.
+    """Return ``pattern`` with both cases of each letter:
+    the regular expressions of JSON schemas have no flags.
     """
     return re.sub(r"[a-z]", lambda match: f"[{match[0]}{match[0].upper()}]", pattern)
 

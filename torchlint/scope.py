@@ -123,8 +123,8 @@ class Scope:
         return any(start <= last and first <= end for start, end in self.rows)
 
     def moved(self, source: Source, edits: Iterable[Edit]) -> Scope:
-        """Return the scope of the text that the edits make of ``source``; the lines they write count as
-        changed.
+        """Return the scope of the text that the edits make of ``source``;
+        the lines they write count as changed.
         """
         if self.rows is None:
             return self

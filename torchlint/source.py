@@ -138,8 +138,8 @@ class Source:
 
     @classmethod
     def from_text(cls, text: str, path: Path) -> Source:
-        """Return a text that an editor holds for ``path``: already decoded, and stored as the editor
-        likes.
+        """Return a text that an editor holds for ``path``: already decoded,
+        and stored as the editor likes.
         """
         return cls(path, text, newline=dominant_newline(text))
 
@@ -215,8 +215,8 @@ class Source:
         return fix
 
     def rows_of(self, lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-        """Return the lines of the text that these of the file are about: ranges, as `torchlint.changes`
-        counts.
+        """Return the lines of the text that these of the file are about: ranges,
+        as `torchlint.changes` counts.
         """
         return tuple(lines)
 
@@ -253,8 +253,8 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is a regular file, or a link to one; False for a name that is too long, or
-    hidden.
+    """Return whether there is a regular file, or a link to one; False for a name that is too long,
+    or hidden.
     """
     return os.path.isfile(path)  # noqa: PTH113 (pathlib raises then)
 
@@ -282,8 +282,8 @@ def state_of(path: Path) -> State:
 
 
 def read_bytes(path: Path, most: int = 0) -> bytes:
-    """Return the bytes of the regular file at ``path``, symbolic links followed; ``most`` of them, if it is
-    not 0.
+    """Return the bytes of the regular file at ``path``, symbolic links followed; ``most`` of them,
+    if it is not 0.
 
     Raises:
         SourceError: no such file, it is something else, it may not be read, or it is too large.
@@ -342,8 +342,8 @@ def _read(file: io.FileIO, size: int) -> bytes:
 
 
 def is_notebook(path: Path, extension: Iterable[tuple[str, str]] = ()) -> bool:
-    """Return whether a file is a notebook by its name, or by the language that ``extension`` gives its
-    suffix.
+    """Return whether a file is a notebook by its name,
+    or by the language that ``extension`` gives its suffix.
     """
     languages = dict(extension)
     return languages.get(path.suffix.removeprefix("."), "") == "ipynb" or (

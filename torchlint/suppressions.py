@@ -538,8 +538,8 @@ class Suppressions:
 
 
 def _below(row: int, lines: Lines) -> tuple[int, int]:
-    """Return the rows of the statement below a comment in ``row``; inside of a statement, of the next
-    code.
+    """Return the rows of the statement below a comment in ``row``; inside of a statement,
+    of the next code.
     """
     at = bisect_right(lines.logical, row, key=lambda span: span[0])
     if at and lines.logical[at - 1][1] > row:

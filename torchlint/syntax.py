@@ -116,8 +116,8 @@ _BY_NAME: dict[type, str] = {
 
 @cache
 def _is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:
-    """Return whether it is ``issubclass``, remembered for all files: LibCST's types are abstract, and ask
-    slowly.
+    """Return whether it is ``issubclass``, remembered for all files: LibCST's types are abstract,
+    and ask slowly.
     """
     return issubclass(kind, kinds)
 
@@ -317,8 +317,8 @@ class SyntaxTree:
         return found
 
     def spelt(self, kind: type[cst.CSTNode], *names: AbstractSet[str]) -> list[cst.CSTNode]:
-        """Return the calls, attributes or names of any of these names, a call by the last word of what it
-        calls.
+        """Return the calls, attributes or names of any of these names,
+        a call by the last word of what it calls.
         """
         known: dict[str, list[cst.CSTNode]]
         known = getattr(self, _BY_NAME[kind])
@@ -400,8 +400,8 @@ class SyntaxTree:
         return self.parents.get(self.climb(node, stops))  # type: ignore[return-value]
 
     def standing(self, node: cst.CSTNode) -> tuple[tuple[str, ...], int]:
-        """Return where a node stands, by the names of the functions and classes around it, and the place in
-        them.
+        """Return where a node stands, by the names of the functions and classes around it,
+        and the place in them.
 
         What is said once a file is said at the first place in this order, which is the same wherever in the
         file the definitions stand: first come the file's own statements.
@@ -411,8 +411,8 @@ class SyntaxTree:
         return names, self.order[node] - (self.order[around[0]] if around else 0)
 
     def handlers(self, node: cst.CSTNode) -> Iterator[cst.ExceptHandler]:
-        """Yield the handlers around ``node`` that may catch what it raises within its function, innermost
-        first.
+        """Yield the handlers around ``node`` that may catch what it raises within its function,
+        innermost first.
         """
         child = node
         for ancestor in self.ancestors(node):
@@ -475,8 +475,8 @@ class SyntaxTree:
         return start < place <= self.last(outer)
 
     def last(self, node: cst.CSTNode) -> int:
-        """Return the number of the last node below ``node``: what lies in it has numbers from its own to
-        this.
+        """Return the number of the last node below ``node``:
+        what lies in it has numbers from its own to this.
         """
         found = self._lasts.get(node)
         if found is None:
@@ -497,8 +497,8 @@ class SyntaxTree:
         return {inner.value for inner in self.descendants(node) if isinstance(inner, cst.Name)}
 
     def within(self, outer: cst.CSTNode, nodes: Sequence[Node]) -> Sequence[Node]:
-        """Return those of some nodes in source order that are ``outer`` or lie below it, found by
-        bisection.
+        """Return those of some nodes in source order that are ``outer`` or lie below it,
+        found by bisection.
         """
         self._here(outer)
         order = self.order.__getitem__
@@ -506,8 +506,8 @@ class SyntaxTree:
         return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]
 
     def nodes_within(self, outer: cst.CSTNode, kind: type[Node]) -> Sequence[Node]:
-        """Return the nodes of exactly this type that are ``outer`` or lie below it, at the cost of those
-        alone.
+        """Return the nodes of exactly this type that are ``outer`` or lie below it,
+        at the cost of those alone.
         """
         known: list[Node] = self._by_type.get(kind, [])  # type: ignore[assignment]
         found = self.within(outer, known)
@@ -515,8 +515,8 @@ class SyntaxTree:
         return found
 
     def between(self, first: cst.CSTNode, last: cst.CSTNode, *kinds: type[Node]) -> Iterator[Node]:
-        """Yield the nodes of exactly these types that begin behind the start of one node and before
-        another.
+        """Yield the nodes of exactly these types that begin behind the start of one node
+        and before another.
         """
         self._here(first)
         order = self.order.__getitem__
@@ -594,8 +594,8 @@ class SyntaxTree:
         return Span(self._spans[node.lpar[0]].start, self._spans[node.rpar[-1]].end)
 
     def parentheses(self, node: cst.BaseExpression) -> int:
-        """Return how many pairs of parentheses an expression owns: ``(a)`` has one, the ``a`` of ``f(a)``
-        none.
+        """Return how many pairs of parentheses an expression owns: ``(a)`` has one,
+        the ``a`` of ``f(a)`` none.
         """
         return len(node.lpar)
 
@@ -610,8 +610,8 @@ class SyntaxTree:
         return found and found[1]
 
     def lines_above(self, statement: cst.CSTNode) -> list[str]:
-        """Return the comments directly above a statement, the nearest first; an empty text for an empty
-        line.
+        """Return the comments directly above a statement, the nearest first;
+        an empty text for an empty line.
         """
         above: list[str] = []
         first = statement
@@ -701,8 +701,8 @@ def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:
 def walk(
     roots: Sequence[cst.CSTNode],
 ) -> tuple[list[cst.CSTNode], dict[cst.CSTNode, cst.CSTNode], dict[type, list[cst.CSTNode]]]:
-    """Return the code nodes of some trees in source order, what holds each but the roots, and the nodes by
-    type.
+    """Return the code nodes of some trees in source order, what holds each but the roots,
+    and the nodes by type.
     """
     nodes: list[cst.CSTNode] = []
     parents: dict[cst.CSTNode, cst.CSTNode] = {}
@@ -731,8 +731,8 @@ def walk(
 
 
 def record(nodes: Sequence[cst.CSTNode], indent: str, newline: str) -> tuple[str, dict[cst.CSTNode, Span]]:
-    """Return the code of some nodes, one behind the other, and where in it each of them and those below
-    stand.
+    """Return the code of some nodes, one behind the other,
+    and where in it each of them and those below stand.
     """
     recorder = _OffsetRecorder(indent, newline)
     for node in nodes:

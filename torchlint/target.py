@@ -88,8 +88,8 @@ class Target:
         return cls(_lowest(specifiers, package), _highest(specifiers, package), origin)
 
     def admits_below(self, version: str) -> bool:
-        """Return whether a release older than ``version`` could run the program; True where nothing is
-        known.
+        """Return whether a release older than ``version`` could run the program;
+        True where nothing is known.
         """
         return self.lower is None or self.lower < _version(version)
 
@@ -102,8 +102,8 @@ class Target:
         return self.lower is not None and self.lower >= _version(version)
 
     def admits(self, version: str) -> bool:
-        """Return whether ``version`` or a newer release could run the program; True where nothing is
-        known.
+        """Return whether ``version`` or a newer release could run the program;
+        True where nothing is known.
         """
         return self.upper is None or self.upper >= _version(version)
 
@@ -271,8 +271,8 @@ def _declared_range(found: tuple[_Declared, ...], package: str) -> Target:
 
 @cache
 def installed(package: str = TORCH) -> Target:
-    """Return the release that is installed beside torchlint, read from its metadata; unknown if there is
-    none.
+    """Return the release that is installed beside torchlint, read from its metadata;
+    unknown if there is none.
     """
     try:
         release = _final(Version(installation.versions((package,))[package] or ""))
@@ -496,8 +496,8 @@ def _from_setup_cfg(text: str, package: str) -> Iterator[Target]:
 
 
 def _from_setup_py(text: str, package: str) -> Iterator[Target]:
-    """Yield requirement strings such as ``"torch>=1.10"``; a bare ``"torch"`` may be any word and is not
-    one.
+    """Yield requirement strings such as ``"torch>=1.10"``;
+    a bare ``"torch"`` may be any word and is not one.
     """
     import ast
     import warnings
@@ -529,8 +529,8 @@ def _from_metadata(text: str, package: str) -> Iterator[Target]:
 
 
 def _from_environment(text: str, package: str) -> Iterator[Target]:
-    """Yield the ``- pytorch=2.1`` and ``- torch==2.1`` items of a conda environment; builds are passed
-    over.
+    """Yield the ``- pytorch=2.1`` and ``- torch==2.1`` items of a conda environment;
+    builds are passed over.
     """
     names = "|".join(sorted(_ALIASES.get(package, {package})))
     item = re.compile(rf"^\s*-\s*[\"']?(?:[\w./-]+::)?({names})(?![\w-])([^\"'#]*)")

@@ -424,8 +424,8 @@ def _keeps_the_rest(before: str, after: str, edits: Sequence[Edit]) -> bool:
 
 
 def _keeps_gaps(before: str, after: str, edits: Sequence[Edit]) -> bool:
-    """Return whether no more blank lines stand together where an edit was made than did before, or than
-    one.
+    """Return whether no more blank lines stand together where an edit was made than did before,
+    or than one.
     """
     moved = 0
     places: list[list[int]] = []  # before and after; one for edits with nothing but white space between them
@@ -475,8 +475,8 @@ def _after_fixing(source: Source, settings: LintSettings, fixed: Fixed) -> Itera
 def _with_other_bytes(
     source: Source, settings: LintSettings, diagnostics: Sequence[Diagnostic], fixed: Fixed
 ) -> Iterator[str]:
-    """Yield the same program with CR LF and a byte order mark: same findings, and all bytes kept by the
-    fix.
+    """Yield the same program with CR LF and a byte order mark: same findings,
+    and all bytes kept by the fix.
     """
     if source.encoding != "utf-8":
         # The byte order mark would contradict the cookie.
@@ -542,8 +542,8 @@ def _after_following(case: Case, fixed: Fixed) -> Iterator[str]:
 def _to_follow(
     case: Case, diagnostics: Sequence[Diagnostic], expectations: Sequence[Expectation]
 ) -> list[Diagnostic]:
-    """Return the findings to be dealt with by hand: those without a fix, unless what ends them lies
-    outside.
+    """Return the findings to be dealt with by hand: those without a fix,
+    unless what ends them lies outside.
     """
     outside = [item for item in expectations if item.follow]
     return [

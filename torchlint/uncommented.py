@@ -23,8 +23,8 @@ _RULED = "#" * 20
 
 
 def may_have_prose(text: str) -> bool:
-    """Return whether a text may hold prose between blocks, going by its words: a cheap question to ask
-    first.
+    """Return whether a text may hold prose between blocks, going by its words:
+    a cheap question to ask first.
     """
     return "%%" in text or _RULED in text
 

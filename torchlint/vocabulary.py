@@ -97,8 +97,8 @@ class JoinedWords:
 
 @cache
 def parts(word: str) -> frozenset[str]:
-    """Return the identifiers in ``word``, with a space where it says that they begin or end; if none, an
-    empty one.
+    """Return the identifiers in ``word``, with a space where it says that they begin or end; if none,
+    an empty one.
 
     Between two that a space keeps apart there is something in any program: `import lu` is no `importlu`.
     """
@@ -116,8 +116,8 @@ def _edge(beside: str) -> str:
 
 @cache
 def _loosely(word: str) -> re.Pattern[str]:
-    """Return ``word`` with white space, brackets and comments between its parts: `loss.item ()`,
-    `(x.to)(y)`.
+    """Return ``word`` with white space, brackets and comments between its parts:
+    `loss.item ()`, `(x.to)(y)`.
     """
     if word.startswith(_IMPORT):
         package = re.escape(word[len(_IMPORT) :])

@@ -112,8 +112,8 @@ def _generated_names(sources: Sources) -> set[str]:
 
 
 def _texts(root: Path) -> list[Path]:
-    """Return the files that people write, but for rules, fixtures, recorded results and what is hidden or
-    built.
+    """Return the files that people write, but for rules, fixtures,
+    recorded results and what is hidden or built.
     """
     found = []
     for top in sorted(root.iterdir()):

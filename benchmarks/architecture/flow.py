@@ -173,8 +173,8 @@ _PARAMETERS_OF_OTHERS = {"depth", "hops", "limit", "rounds"}
 
 
 def _is_int(node: ast.AST | None) -> bool:
-    """Return whether an expression is an integer that is written out, also as a choice of two or a
-    product.
+    """Return whether an expression is an integer that is written out,
+    also as a choice of two or a product.
     """
     match node:
         case ast.Constant(value=bool()):

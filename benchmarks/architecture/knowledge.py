@@ -95,8 +95,8 @@ def _memories(sources: Sources, code: Code) -> Iterator[tuple[str, Place]]:
 
 
 def _keeps_in_fixpoint(code: Code) -> bool:
-    """Return whether what a module stores, if anything, is stored in an attribute of a fixpoint, which it
-    asks.
+    """Return whether what a module stores, if anything, is stored in an attribute of a fixpoint,
+    which it asks.
     """
     stored = [
         ast.unparse(node.value)
@@ -125,8 +125,8 @@ def _takes_constants(code: Code, function: FunctionNode) -> bool:
 
 
 def _tables(code: Code, function: FunctionNode) -> set[str]:
-    """Return the attributes and globals in which a function looks the key up under which it stores
-    something.
+    """Return the attributes and globals in which a function looks the key up under
+    which it stores something.
     """
     around = [f for f in code.around(function) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))]
     local = {
@@ -169,8 +169,8 @@ _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
 def patterns(sources: Sources) -> Measured:
-    """Return patterns that guess from users' names, in the model and the rules, but for the lexicon and
-    ``api``.
+    """Return patterns that guess from users' names, in the model and the rules,
+    but for the lexicon and ``api``.
 
     The module for comments is no such place either: what it reads is prose, and never a name.
 
@@ -295,8 +295,8 @@ def _is_qualified(node: ast.AST) -> bool:
 
 
 def _comes_from(code: Code, node: ast.AST, is_source: Callable[[ast.AST], bool]) -> bool:
-    """Return whether an expression has a source in it, or a local name that is assigned one in the
-    function.
+    """Return whether an expression has a source in it,
+    or a local name that is assigned one in the function.
     """
     if any(is_source(inner) for inner in ast.walk(node)):
         return True
@@ -359,8 +359,8 @@ def _is_users(node: ast.AST) -> bool:
 
 
 def _library_names(sources: Sources) -> set[str]:
-    """Return the names of Python's built-ins and their methods, and each part of the dotted names in
-    ``api``.
+    """Return the names of Python's built-ins and their methods,
+    and each part of the dotted names in ``api``.
     """
     found = set(dir(builtins))
     for kind in (str, bytes, list, dict, set, tuple, int, float, complex, object, type):
@@ -384,8 +384,8 @@ _FUNCTION_WORDS = frozenset(
 
 
 def prose(sources: Sources) -> Measured:
-    """Return modules of the model that build edits or message prose; ``api``, which holds texts as data, is
-    none.
+    """Return modules of the model that build edits or message prose; ``api``, which holds texts as data,
+    is none.
 
     They import `Edit` or `Fix` of ``torchlint.diagnostics``, or ``torchlint.fixes``; call ``safe(…)``
     or ``unsafe(…)`` of a module, or a method of the façade whose result is annotated as edits or a fix; or

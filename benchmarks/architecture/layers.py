@@ -26,8 +26,8 @@ def lines_of_model(sources: Sources) -> Measured:
 
 
 def modules_of_model(sources: Sources) -> Measured:
-    """Return modules in ``torchlint/semantics``: files, those of packages (``__init__.py``) only if they hold
-    code.
+    """Return modules in ``torchlint/semantics``: files,
+    those of packages (``__init__.py``) only if they hold code.
 
     A docstring is no code.
     """
@@ -36,8 +36,8 @@ def modules_of_model(sources: Sources) -> Measured:
 
 
 def lines_of_all(sources: Sources) -> Measured:
-    """Return lines of ``torchlint/`` and ``rules/`` together, without the bench cases in
-    ``rules/*/cases``.
+    """Return lines of ``torchlint/`` and ``rules/`` together,
+    without the bench cases in ``rules/*/cases``.
     """
     places = [Place(code.path, 0, f"{code.lines} lines") for code in sources.modules.values()]
     lines = sum(code.lines for code in sources.modules.values())
@@ -59,8 +59,8 @@ def import_cycle(sources: Sources) -> Measured:
 
 
 def facade_members(sources: Sources) -> Measured:
-    """Return public members of the class ``Module``: what its body defines, and what is assigned on
-    ``self``.
+    """Return public members of the class ``Module``: what its body defines,
+    and what is assigned on ``self``.
     """
     code = sources.modules.get(FACADE)
     found: dict[str, Place] = {}

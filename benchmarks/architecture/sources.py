@@ -202,8 +202,8 @@ class Sources:
         }
 
     def constant(self, code: Code, name: str) -> tuple[Code, ast.expr] | None:
-        """Return the value of a constant at the top level of a module, or of the one that it is imported
-        from.
+        """Return the value of a constant at the top level of a module,
+        or of the one that it is imported from.
         """
         if name in code.constants:
             return code, code.constants[name]
@@ -214,8 +214,8 @@ class Sources:
         return other, other.constants[origin[1]]
 
     def kinds(self, code: Code, node: ast.AST, seen: frozenset[str] = frozenset()) -> set[str]:
-        """Return the classes of LibCST that an expression names, also by constants that hold tuples of
-        them.
+        """Return the classes of LibCST that an expression names,
+        also by constants that hold tuples of them.
         """
         match node:
             case ast.Attribute(value=ast.Name(id="cst" | "libcst" | "nodes"), attr=attr):
@@ -306,8 +306,8 @@ def own(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def recursions(code: Code) -> list[list[FunctionNode]]:
-    """Return the functions of a module that call themselves, each group of those that call one another as
-    one.
+    """Return the functions of a module that call themselves,
+    each group of those that call one another as one.
 
     A function calls what it mentions: a function of the module or around it by its name, a method of its
     own class (or of any class of the module, if that one has none of this name) by ``self`` or ``cls``.

@@ -56,8 +56,8 @@ _JOBS = click.option(
 
 
 def _chosen(folder: Path, only: Sequence[str], trees: Sequence[str]) -> list[Package]:
-    """Return the packages a command works on: the named ones and the extra trees, or all that are
-    unpacked.
+    """Return the packages a command works on: the named ones and the extra trees,
+    or all that are unpacked.
     """
     known = [package for package in packages.pinned(folder) if package.folder.is_dir()]
     unknown = set(only) - {package.name for package in known}

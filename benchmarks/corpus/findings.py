@@ -76,8 +76,8 @@ def diagnostics(
     working: Path | None = None,
     paths: Sequence[Path] = (),
 ) -> list[dict[str, Any]]:
-    """Return the diagnostics of every file below a folder, or of these files, as torchlint's JSON has
-    them.
+    """Return the diagnostics of every file below a folder, or of these files,
+    as torchlint's JSON has them.
     """
     targets = [path.resolve() for path in paths or (folder,)]
     arguments: list[str | Path] = ["--output-format", "json", *options, *targets]
@@ -137,8 +137,8 @@ def sample(found: Iterable[Finding], count: int) -> list[Finding]:
 
 
 def excerpt(item: Finding, folder: Path, before: int, after: int) -> Iterator[str]:
-    """Yield the lines around a finding, numbered, the finding's own marked, headed by the definitions around
-    it.
+    """Yield the lines around a finding, numbered, the finding's own marked,
+    headed by the definitions around it.
     """
     lines = (folder / item.path).read_text(encoding="utf-8", errors="replace").splitlines()
     first = max(item.line - 1 - before, 0)
@@ -151,8 +151,8 @@ def excerpt(item: Finding, folder: Path, before: int, after: int) -> Iterator[st
 
 
 def _headings(lines: Sequence[str], number: int) -> list[int]:
-    """Return the numbers of the lines above that open the definitions and loops around a line, by
-    indentation.
+    """Return the numbers of the lines above that open the definitions and loops around a line,
+    by indentation.
     """
 
     def indent(text: str) -> int:

@@ -142,8 +142,8 @@ def _compiles(data: bytes) -> bool:
 
 
 def _applied(before: bytes, fixes: Iterable[FixEdits]) -> bytes:
-    """Return a file with fixes put in, each whole or not at all: of fixes that overlap the first one in the
-    file.
+    """Return a file with fixes put in, each whole or not at all:
+    of fixes that overlap the first one in the file.
     """
     bom = b"\xef\xbb\xbf" if before.startswith(b"\xef\xbb\xbf") else b""
     encoding = "utf-8" if bom else tokenize.detect_encoding(io.BytesIO(before).readline)[0]
@@ -169,8 +169,8 @@ def _applied(before: bytes, fixes: Iterable[FixEdits]) -> bytes:
 
 
 def _collide(edit: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
-    """Return whether two edits cannot both be made; the same edit, such as an import that two fixes need,
-    can.
+    """Return whether two edits cannot both be made; the same edit,
+    such as an import that two fixes need, can.
     """
     if edit == other:
         return False
@@ -178,8 +178,8 @@ def _collide(edit: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
 
 
 def _strays(before: bytes, after: bytes, edits: FixEdits) -> Iterator[int]:
-    """Yield the number of the first line of each run of lines that no edit touches and that is not there any
-    more.
+    """Yield the number of the first line of each run of lines that no edit touches and
+    that is not there any more.
 
     The runs must follow one another in the new text, the first at its start and the last at its end.
     """

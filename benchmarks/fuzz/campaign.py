@@ -115,8 +115,8 @@ def text(seed: int, number: int) -> str:
 
 @cache
 def seeds() -> tuple[str, ...]:
-    """Return the files that are mutated: the fixtures of all rules, and the training programs, which weigh
-    more.
+    """Return the files that are mutated: the fixtures of all rules, and the training programs,
+    which weigh more.
     """
     folder = ROOT / "fixtures"
     programs = set((folder / "programs").rglob("*.py"))

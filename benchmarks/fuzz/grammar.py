@@ -126,8 +126,8 @@ _MOVES = (
 
 
 def respelt(text: str, random: Random) -> str:
-    """Return ``text`` with each import in one of its ways, and names to match; some programs move tensors
-    oddly.
+    """Return ``text`` with each import in one of its ways, and names to match;
+    some programs move tensors oddly.
     """
     for line, ways in _IMPORTS.items():
         imported, pattern, name = random.choice(ways)

@@ -183,8 +183,8 @@ def _offsets(text: str) -> list[int]:
 
 
 def _chosen(places: list[tuple[int, int]], text: str, random: Random) -> list[tuple[int, int]]:
-    """Return one to twelve places that do not overlap, last first; rather those beside words that fixes
-    touch.
+    """Return one to twelve places that do not overlap, last first;
+    rather those beside words that fixes touch.
     """
 
     def weight(place: tuple[int, int]) -> int:

@@ -27,8 +27,8 @@ def mutated(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def _statements(text: str) -> list[tuple[int, int]]:
-    """Return the lines, from and to, of all statements that share no line with another one's first or
-    last.
+    """Return the lines, from and to, of all statements that share no line
+    with another one's first or last.
     """
     try:
         tree = ast.parse(text)
@@ -172,8 +172,8 @@ def merge(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def nest_file(text: str, random: Random, _: Sequence[str]) -> str:
-    """Return the text with all of it, or all but its imports, in a function, a class, a loop or another
-    block.
+    """Return the text with all of it, or all but its imports, in a function, a class,
+    a loop or another block.
     """
     lines = _lines(text)
     places = [place for place in sorted(_statements(text)) if not _indent(lines[place[0]])]
@@ -485,8 +485,8 @@ def drop_token(text: str, random: Random, _: Sequence[str]) -> str:
 
 
 def nest(text: str, random: Random, _: Sequence[str]) -> str:
-    """Return the text with a name in brackets, a call, an f-string or a chain that is deeper than people
-    write.
+    """Return the text with a name in brackets, a call,
+    an f-string or a chain that is deeper than people write.
     """
     depth = random.choice((1, 3, 30))
     ways: tuple[tuple[str, str], ...] = (

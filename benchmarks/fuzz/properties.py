@@ -59,8 +59,8 @@ Property = Callable[[str], Iterator[str]]
 
 @cache
 def settings(unsafe: bool = True, without: frozenset[str] = frozenset(), target: str = "") -> LintSettings:
-    """Return all rules there are, with all of their fixes, or the safe ones only, but for those of some
-    rules.
+    """Return all rules there are, with all of their fixes, or the safe ones only,
+    but for those of some rules.
     """
     rules = registry.rules()
     return LintSettings(

@@ -30,8 +30,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """Return ranges of lines that may go together, the longest first: statements, or lines if it is no
-    program.
+    """Return ranges of lines that may go together, the longest first: statements,
+    or lines if it is no program.
     """
     try:
         nodes = list(ast.walk(ast.parse(text)))

@@ -38,8 +38,8 @@ _VALUES: dict[str, tuple[str, Any, Any]] = {
 
 
 def _told(options: dict[str, Any], kept: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return what arguments say, under their new names, without those that say nothing; ``kept`` are as they
-    are.
+    """Return what arguments say, under their new names, without those that say nothing;
+    ``kept`` are as they are.
     """
     found: dict[str, Any] = {}
     for name, value in options.items():

@@ -37,8 +37,8 @@ class Series:
         return [_filled(part, self, cache) for part in (*self.contender.command, *extra)]
 
     def environment(self, cache: Path) -> dict[str, str]:
-        """Return this process's variables without those that change what a linter or Python does, and the
-        tool's.
+        """Return this process's variables without those that change what a linter or Python does,
+        and the tool's.
         """
         own = {
             name: value
@@ -52,8 +52,8 @@ class Series:
         return own | {name: _filled(value, self, cache) for name, value in added.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for the results; the command keeps its placeholders, so that no folder of a machine is in
-        it.
+        """Return it for the results; the command keeps its placeholders,
+        so that no folder of a machine is in it.
         """
         contender = self.contender
         extra = (contender.alone or ()) if self.processes == ALONE else ()

@@ -40,8 +40,8 @@ Seen = dict[str, Any]
 
 
 def observe(library: str, device: str, jobs: int) -> Seen:
-    """Return what was seen of all subjects of a library, over processes that are started anew for each
-    shard.
+    """Return what was seen of all subjects of a library,
+    over processes that are started anew for each shard.
     """
     version = importlib.metadata.version(library)
     total = len(list(subjects(library)))

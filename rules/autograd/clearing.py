@@ -114,8 +114,8 @@ class _Search:
         return Uncleared(step, backward, iteration)
 
     def is_whole(self, call: cst.Call) -> bool:
-        """Return whether a function that is called from outside is a training step that leaves nothing to
-        others.
+        """Return whether a function that is called from outside is a training step
+        that leaves nothing to others.
 
         It computes the loss itself, no method that it overrides does a part of it, and nothing else in the
         program clears these gradients.
@@ -153,8 +153,8 @@ class _Search:
         return not any(self._is_wrapper(made) for made in _made(self.module, optimizer.node))
 
     def _is_wrapper(self, made: cst.BaseExpression) -> bool:
-        """Return whether a call makes an instance of a class of another file that is not called after a
-        method.
+        """Return whether a call makes an instance of a class of another file
+        that is not called after a method.
         """
         if not isinstance(made, cst.Call) or (self.module.qualified(made.func) or "").startswith("torch."):
             return False
@@ -162,8 +162,8 @@ class _Search:
         return name[:1].isupper() and not has(name, Role.ALGORITHM)
 
     def _only_steps(self, step: Event) -> bool:
-        """Return whether nothing but a closure is handed to a step: one that takes a loss may do
-        everything.
+        """Return whether nothing but a closure is handed to a step:
+        one that takes a loss may do everything.
         """
         assert isinstance(step.node, cst.Call) and step.subject is not None
         if not isinstance(step.node.func, cst.Attribute) or step.subject.node is not step.node.func.value:
@@ -204,8 +204,8 @@ class _Search:
         return found - {"self"}
 
     def _is_made_inside(self, optimizer: Subject) -> bool:
-        """Return whether the optimizer, or the model whose parameters it gets, is made anew in each
-        iteration.
+        """Return whether the optimizer, or the model whose parameters it gets,
+        is made anew in each iteration.
         """
         origin = optimizer.value.origin
         if origin is None:
@@ -314,8 +314,8 @@ def _made(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpressi
 
 
 def clearings_around(module: Module, found: Uncleared) -> Iterator[cst.CSTNode]:
-    """Yield the clearings of the optimizer in the same function that the loop does not repeat, in source
-    order.
+    """Yield the clearings of the optimizer in the same function that the loop does not repeat,
+    in source order.
     """
     assert found.step.subject is not None
     function = module.function(found.iteration.loop)

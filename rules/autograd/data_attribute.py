@@ -202,8 +202,8 @@ def _is_kept_apart(module: Module, node: cst.Attribute) -> bool:
 
 
 def _is_written_back(module: Module, statement: cst.Assign) -> bool:
-    """Return whether the tensors that a statement reads are replaced in the same function: a moving
-    average.
+    """Return whether the tensors that a statement reads are replaced in the same function:
+    a moving average.
     """
     function = module.function(statement)
     owners = {

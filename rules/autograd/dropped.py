@@ -45,8 +45,8 @@ class _Fate(Enum):
 
 
 def drops_graph(module: Module, call: cst.Call) -> bool:
-    """Return whether the program shows everything that is done with the result of a call, and the graph is
-    not used.
+    """Return whether the program shows everything that is done with the result of a call,
+    and the graph is not used.
 
     The result is detached, made a number, compared, sampled from, or only its indices are taken.
     """

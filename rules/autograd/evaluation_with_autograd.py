@@ -146,8 +146,8 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
 
 
 def _is_off(module: Module, block: cst.With, function: cst.CSTNode | None) -> bool:
-    """Return whether a block of this function only switches autograd off, which nothing in the file switches
-    on.
+    """Return whether a block of this function only switches autograd off,
+    which nothing in the file switches on.
     """
     if module.tree.mentions("enable_grad") or module.tree.mentions("set_grad_enabled"):
         return False
@@ -173,8 +173,8 @@ _LOOKS_INTO_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 
 @remembered
 def _keeps_for_training(module: Module) -> bool:
-    """Return whether a model of the program computes something with a graph only if it has not kept it
-    before.
+    """Return whether a model of the program computes something with a graph only
+    if it has not kept it before.
 
     What it keeps in an evaluation, a pass of training may then find.
     """

@@ -144,8 +144,8 @@ def _remedy(module: Module, part: cst.BaseExpression) -> str:
 
 
 def _may_pile_up(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether what is kept at ``node`` matters at all, going by the place, before anything is
-    evaluated.
+    """Return whether what is kept at ``node`` matters at all, going by the place,
+    before anything is evaluated.
     """
     current = phase(module, node)
     if current in (Phase.FORWARD, Phase.DATASET):
@@ -265,8 +265,8 @@ def _passes_beside(module: Module, loop: Loop, inner: Loop) -> bool:
 
 @traced(Through.OPERANDS)
 def _without_graph_of_model(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Return whether a value is computed from what a frozen model gives, or one that runs without
-    autograd.
+    """Return whether a value is computed from what a frozen model gives,
+    or one that runs without autograd.
     """
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
         return onward(node.value)  # ``model(x).logits``
@@ -289,8 +289,8 @@ def _measures(module: Module, call: cst.Call) -> bool:
 
 
 def _collects(module: Module, function: cst.CSTNode | None, place: cst.Attribute) -> bool:
-    """Return whether a method stores for a backward pass in another attribute, which is emptied; this one is
-    not.
+    """Return whether a method stores for a backward pass in another attribute, which is emptied;
+    this one is not.
     """
     if not isinstance(function, cst.FunctionDef) or _is_emptied(module, place):
         return False
@@ -306,8 +306,8 @@ def _collects(module: Module, function: cst.CSTNode | None, place: cst.Attribute
 
 
 def _is_emptied(module: Module, place: cst.Attribute) -> bool:
-    """Return whether a method other than the constructor makes a new container for an attribute, or clears
-    it.
+    """Return whether a method other than the constructor makes a new container for an attribute,
+    or clears it.
     """
     name = place.attr.value
     for assigned in module.names.attributes.get(name, ()):
@@ -325,8 +325,8 @@ def _is_emptied(module: Module, place: cst.Attribute) -> bool:
 
 
 def _has_graph(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether an expression is a tensor with its graph, by what is known of it or by its
-    ``backward``.
+    """Return whether an expression is a tensor with its graph,
+    by what is known of it or by its ``backward``.
     """
     if isinstance(node, cst.Name) and _may_be_detached(module, node):
         return False
@@ -348,8 +348,8 @@ def _has_graph(module: Module, node: cst.BaseExpression) -> bool:
 
 @traced(Through.NOTHING)
 def _is_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]:
-    """Return whether a value is one of several that a call gives, and neither its name nor the file tells
-    which.
+    """Return whether a value is one of several that a call gives,
+    and neither its name nor the file tells which.
     """
     match node:
         case cst.Subscript():

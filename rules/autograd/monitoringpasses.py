@@ -129,8 +129,8 @@ class MonitoringPasses(Part):
         return any(name is not None and has(name, *_OTHER_DATA) for name in names)
 
     def _follows_eval(self, call: cst.Call) -> bool:
-        """Return whether it is ``model.eval()`` some statements above ``model(x)``, with no ``model.train()``
-        in between.
+        """Return whether it is ``model.eval()`` some statements above ``model(x)``,
+        with no ``model.train()`` in between.
         """
         statement = self.tree.statement(call)
         block = self.tree.parent(statement)
@@ -142,8 +142,8 @@ class MonitoringPasses(Part):
 
     @remembered
     def _switches(self, block: cst.IndentedBlock | cst.Module) -> dict[str, tuple[list[int], list[str]]]:
-        """Return the statements of a block that put a model into a mode: where they stand in it, for each
-        model.
+        """Return the statements of a block that put a model into a mode: where they stand in it,
+        for each model.
         """
         known: dict[str, tuple[list[int], list[str]]] = {}
         for position, statement in enumerate(block.body):
@@ -159,8 +159,8 @@ class MonitoringPasses(Part):
         return known
 
     def _is_beside_steps(self, node: cst.CSTNode) -> bool:
-        """Return whether a place is run in few iterations of a loop that trains, or once beside such a
-        loop.
+        """Return whether a place is run in few iterations of a loop that trains,
+        or once beside such a loop.
         """
         gradients = Backpropagation.of(self.module)
         loop = next((loop for loop in self.module.flow.loops(node) if gradients.steps(loop)), None)
@@ -171,8 +171,8 @@ class MonitoringPasses(Part):
 
     @solved(False)
     def only_beside_steps(self, function: cst.FunctionDef) -> bool:
-        """Return whether every call of a function that computes no gradients is beside the steps of a
-        training.
+        """Return whether every call of a function
+        that computes no gradients is beside the steps of a training.
 
         A function that calls itself shows nothing by that.
         """
@@ -184,14 +184,14 @@ class MonitoringPasses(Part):
         )
 
     def _trains_directly(self, holder: cst.CSTNode) -> bool:
-        """Return whether a loop or function computes gradients each time round, and not in loops inside of
-        it.
+        """Return whether a loop or function computes gradients each time round,
+        and not in loops inside of it.
         """
         return Backpropagation.of(self.module).of_passes.each_round(holder)
 
     def _is_interlude(self, node: cst.CSTNode, loop: Loop) -> bool:
-        """Return whether a branch without a training step, taken in few iterations of the loop, holds
-        ``node``.
+        """Return whether a branch without a training step, taken in few iterations of the loop,
+        holds ``node``.
         """
         if not places.throttled_in(self.module, node, loop):
             return False

@@ -143,8 +143,8 @@ class NoGradRegions(Part):
     """The evaluation code of one file."""
 
     def recorded(self, call: cst.Call) -> Region | None:
-        """Return what to put under ``no_grad`` because of the forward pass ``call``; None if it is none or
-        meant.
+        """Return what to put under ``no_grad`` because of the forward pass ``call``;
+        None if it is none or meant.
 
         Of several in the same code only the first one is told.
         """
@@ -171,8 +171,8 @@ class NoGradRegions(Part):
         return None
 
     def only_infers(self, body: cst.BaseSuite) -> bool:
-        """Return whether code with autograd off runs a model for evaluation, and nothing of it meets autograd
-        again.
+        """Return whether code with autograd off runs a model for evaluation,
+        and nothing of it meets autograd again.
 
         Weights and attributes that are written inside, and what is handed to training, would.
         """
@@ -200,8 +200,8 @@ class NoGradRegions(Part):
         return passes
 
     def gives_away(self, function: cst.FunctionDef) -> bool:
-        """Return whether code that this file does not show may get a tensor with its graph from a
-        function.
+        """Return whether code that this file does not show may get a tensor with its graph
+        from a function.
         """
         return self._escapes(function, function.body)
 
@@ -336,8 +336,8 @@ class NoGradRegions(Part):
         return self.tree.within(function.body, self.tree.nodes(cst.Call))
 
     def _trains_around(self, call: cst.Call, *phases: Phase) -> bool:
-        """Return whether a call in training, with autograd on, may be a pass of a model that needs none of
-        it.
+        """Return whether a call in training, with autograd on,
+        may be a pass of a model that needs none of it.
         """
         module = self.module
         if not call.args or phase(module, call) not in phases:
@@ -415,8 +415,8 @@ class NoGradRegions(Part):
         return not function.params.params and any(isinstance(node, cst.Assert) for node in inside)
 
     def _is_called_on_trained(self, function: cst.FunctionDef, call: cst.Call) -> bool:
-        """Return whether a program that trains calls a function itself, for a model that is made outside of
-        it.
+        """Return whether a program that trains calls a function itself,
+        for a model that is made outside of it.
         """
         root: cst.CSTNode = call.func
         while isinstance(root, cst.Attribute):
@@ -518,8 +518,8 @@ class NoGradRegions(Part):
         return returns
 
     def _serves(self, call: cst.Call) -> bool:
-        """Return whether a function of a file that trains nothing runs a model, and hands out nothing with a
-        graph.
+        """Return whether a function of a file that trains nothing runs a model,
+        and hands out nothing with a graph.
 
         The file itself has put the model into evaluation mode, for good: at its own level, or in the
         constructor of the class that keeps it.
@@ -543,8 +543,8 @@ class NoGradRegions(Part):
 
     @remembered
     def _is_of_serving_program(self, definition: cst.ClassDef | cst.FunctionDef) -> bool:
-        """Return whether other files use what this one defines, all of them seen, and none computes
-        gradients.
+        """Return whether other files use what this one defines, all of them seen,
+        and none computes gradients.
         """
         name = definition.name.value
         if self.link is None or not self.link.is_used(self.module, name):
@@ -583,8 +583,8 @@ class NoGradRegions(Part):
         return frozenset(found)
 
     def _is_of_inference_script(self, call: cst.Call) -> bool:
-        """Return whether a call is at the level of the module in a file that loads weights and trains
-        nothing.
+        """Return whether a call is at the level of the module in a file that loads weights
+        and trains nothing.
 
         The model has to be of a class that is known: wrappers see to the grad mode themselves.
         """
@@ -627,8 +627,8 @@ class NoGradRegions(Part):
         return not self._trains_or_exports
 
     def _is_forward_pass(self, call: cst.Call) -> bool:
-        """Return what ``_runs_model`` does, of a model that is no copy of another: those are often frozen
-        elsewhere.
+        """Return what ``_runs_model`` does, of a model that is no copy of another:
+        those are often frozen elsewhere.
         """
         return not has(last_name(self._model_run(call)), Role.COPY) and self._runs_model(call)
 
@@ -641,8 +641,8 @@ class NoGradRegions(Part):
                 return call.func
 
     def _computes(self, call: cst.Call) -> bool:
-        """Return whether a call is of a method of a model of the project that computes with its
-        parameters.
+        """Return whether a call is of a method of a model of the project that computes
+        with its parameters.
         """
         method = self.module.callee(call)
         owner = self.module.classes.owner(method) if isinstance(method, cst.FunctionDef) else None
@@ -689,8 +689,8 @@ class NoGradRegions(Part):
         return self._shares(callee)
 
     def _is_learnt_through(self, call: cst.Call) -> bool:
-        """Return whether a call is of a method of a model of another file that training differentiates
-        elsewhere.
+        """Return whether a call is of a method of a model of another file
+        that training differentiates elsewhere.
         """
         spelt = self.tree.source(call.func)
         return spelt in self._differentiated and not Backpropagation.of(self.module).reaches(call)
@@ -749,8 +749,8 @@ class NoGradRegions(Part):
         return dotted.startswith(("torchvision.models.", "timm.create_model", "torch.hub.load"))
 
     def _tries_out(self, call: cst.Call) -> bool:
-        """Return whether a made-up input is tried out: to warm up, to count operations, to see what shape
-        comes.
+        """Return whether a made-up input is tried out: to warm up, to count operations,
+        to see what shape comes.
         """
         parent = self.tree.parent(call)
         inspected = False not in verdicts(self.module, call, _inspects)
@@ -813,8 +813,8 @@ class NoGradRegions(Part):
         )
 
     def _proves_no_graph(self, call: cst.Call) -> bool:
-        """Return whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows there is
-        none.
+        """Return whether ``.numpy()`` of the result, which raises for a tensor with a graph,
+        shows there is none.
         """
         return any("numpy" in self._methods_on(read) for read in with_reads(self.module, call))
 
@@ -841,8 +841,8 @@ class NoGradRegions(Part):
 
     @remembered
     def _wants_gradients(self, function: cst.FunctionDef | None) -> bool:
-        """Return whether a function goes along the graph, or its name, or that of its class, speaks of
-        gradients.
+        """Return whether a function goes along the graph, or its name, or that of its class,
+        speaks of gradients.
         """
         if function is None:
             return False
@@ -855,8 +855,8 @@ class NoGradRegions(Part):
         return any(has(name, *_NEEDS_GRADIENTS) for name in names)
 
     def _is_differentiated(self, call: cst.Call) -> bool:
-        """Return whether a forward pass is given an attribute that its class wants gradients of, or takes
-        gradients.
+        """Return whether a forward pass is given an attribute that its class wants gradients of,
+        or takes gradients.
 
         ``self.x.requires_grad_()``: who is handed the outputs differentiates them with respect to it. A model
         that nothing shows may be any of the program.
@@ -887,8 +887,8 @@ class NoGradRegions(Part):
         )
 
     def _is_of_other_framework(self, function: cst.FunctionDef) -> bool:
-        """Return whether a function works on the arrays of another library, in a file that uses torch as
-        well.
+        """Return whether a function works on the arrays of another library,
+        in a file that uses torch as well.
         """
         if not self._other_frameworks:
             return False
@@ -907,8 +907,8 @@ class NoGradRegions(Part):
         return self.is_frozen(self._model_run(call))
 
     def is_frozen(self, model: cst.BaseExpression) -> bool:
-        """Return whether a model has no parameters, or gradients are turned off for all, in the file by its
-        name.
+        """Return whether a model has no parameters, or gradients are turned off for all,
+        in the file by its name.
         """
         if isinstance(model, cst.Call):
             return self._wraps_frozen(model)
@@ -926,8 +926,8 @@ class NoGradRegions(Part):
         return self._is_frozen_elsewhere(model)
 
     def _wraps_frozen(self, call: cst.Call) -> bool:
-        """Return whether a module is made from models whose parameters the file freezes, and from no
-        other.
+        """Return whether a module is made from models whose parameters the file freezes,
+        and from no other.
         """
         models = [a.value for a in call.args if self.module.value(a.value).kind is Kind.MODULE]
         return bool(models) and all(last_name(model) in self._frozen for model in models)
@@ -1128,8 +1128,8 @@ class NoGradRegions(Part):
         return any(self._evident_of_callers(function))
 
     def _decodes(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
-        """Return whether a forward pass is run for one token after the other, and tokens are all that is
-        kept.
+        """Return whether a forward pass is run for one token after the other,
+        and tokens are all that is kept.
         """
         if frequency(self.module, node) is not Frequency.TOKEN or Backpropagation.of(self.module).asked_for:
             return False
@@ -1141,8 +1141,8 @@ class NoGradRegions(Part):
         return all(map(self._is_of_tokens, returned)) and not self._stores_graph(function.body)
 
     def _is_of_tokens(self, node: cst.BaseExpression) -> bool:
-        """Return whether a tensor has no graph, or is the prompt with what was drawn from it: whole
-        numbers.
+        """Return whether a tensor has no graph, or is the prompt with what was drawn from it:
+        whole numbers.
         """
         if not Backpropagation.of(self.module).carries_graph(node):
             return True
@@ -1184,8 +1184,8 @@ class NoGradRegions(Part):
         )
 
     def _statements(self, call: cst.Call) -> tuple[cst.CSTNode, ...]:
-        """Return the outermost loop around a forward pass that asks for no gradients, else the passes beside
-        it.
+        """Return the outermost loop around a forward pass that asks for no gradients,
+        else the passes beside it.
         """
         gradients = Backpropagation.of(self.module)
         loops = self.module.flow.statement_loops(call)
@@ -1202,8 +1202,8 @@ class NoGradRegions(Part):
         return (*reversed(self._passes_among(before)), first, *self._passes_among(after))
 
     def _passes_among(self, siblings: Iterable[cst.CSTNode]) -> list[cst.CSTNode]:
-        """Return the plain statements next in line, as far as the last one with a forward pass for
-        evaluation.
+        """Return the plain statements next in line,
+        as far as the last one with a forward pass for evaluation.
         """
         run: list[cst.CSTNode] = []
         pending: list[cst.CSTNode] = []
@@ -1302,8 +1302,8 @@ class NoGradRegions(Part):
         return False
 
     def _is_shown_behind(self, call: cst.Call) -> bool:
-        """Return whether the function around a call, or the file, shows the text of a tensor with its
-        graph.
+        """Return whether the function around a call, or the file,
+        shows the text of a tensor with its graph.
         """
         home = self.module.home(call)
         around = home.function(call)
@@ -1325,8 +1325,8 @@ class NoGradRegions(Part):
         return any(not isinstance(outer, cst.FunctionDef) or self._hands_out_graph(outer) for outer in around)
 
     def _is_public(self, function: cst.FunctionDef) -> bool:
-        """Return whether other files may call a function or method: no underscore or function keeps it from
-        them.
+        """Return whether other files may call a function or method:
+        no underscore or function keeps it from them.
         """
         if self.module.in_notebook or self.module.function(function) is not None:
             return False
@@ -1341,8 +1341,8 @@ class NoGradRegions(Part):
         return isinstance(target, (cst.Attribute, cst.Subscript)) and self._is_outside(target)
 
     def _calls_back(self, call: cst.Call) -> bool:
-        """Return whether a function that was passed in, and gives nothing back, gets a tensor with its
-        graph.
+        """Return whether a function that was passed in, and gives nothing back,
+        gets a tensor with its graph.
         """
         func = call.func
         if not isinstance(self.tree.parent(call), cst.Expr) or not isinstance(func, cst.Name):
@@ -1374,8 +1374,8 @@ class NoGradRegions(Part):
         )
 
     def _held(self, value: cst.BaseExpression, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-        """Yield an expression, and what the function puts into the containers of its own that it is made
-        of.
+        """Yield an expression, and what the function puts into the containers of its own
+        that it is made of.
         """
         waiting, seen = [value], set[cst.BaseExpression]()
         while waiting:

@@ -146,8 +146,8 @@ def _takes_gradients(
 
 
 def _is_own_name(module: Module, name: str, owner: Value) -> bool:
-    """Return whether the file has an attribute of that name, or for what may be its own object an
-    argument.
+    """Return whether the file has an attribute of that name,
+    or for what may be its own object an argument.
     """
     names, tree = module.names, module.tree
     if any(last_name(set_.target.value) in _OWN for set_ in names.attributes.get(name, ())):

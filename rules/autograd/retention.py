@@ -37,8 +37,8 @@ class Kept:
 
 
 def may_keep(module: Module, node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
-    """Return whether a statement or call can keep anything, going by its form: to be asked before
-    ``kept``.
+    """Return whether a statement or call can keep anything, going by its form:
+    to be asked before ``kept``.
     """
     if isinstance(node, cst.Call):
         func = node.func
@@ -54,8 +54,8 @@ def may_keep(module: Module, node: cst.AugAssign | cst.Assign | cst.Call) -> boo
 
 @remembered
 def _has_other_classes(module: Module) -> bool:
-    """Return whether there are classes, beside those of models, whose methods may keep what they are
-    given.
+    """Return whether there are classes, beside those of models,
+    whose methods may keep what they are given.
     """
     return module.link is not None or any(
         module.classes.info(definition).kind is not Kind.MODULE
@@ -142,8 +142,8 @@ def _put_under_new_keys(module: Module, call: cst.Call) -> Iterator[cst.BaseExpr
 
 
 def _is_average(module: Module, owner: cst.BaseExpression) -> bool:
-    """Return whether a meter of another file adds up what it is given: the `AverageMeter` that everybody
-    copies.
+    """Return whether a meter of another file adds up what it is given:
+    the `AverageMeter` that everybody copies.
 
     It may be one of many: ``meters[name]``.
     """
@@ -169,8 +169,8 @@ def _makes_average(module: Module, value: cst.BaseExpression | None) -> bool:
 
 
 def _made_items(module: Module, value: cst.BaseExpression | None) -> list[cst.BaseExpression | None]:
-    """Return what makes the items of a dict or list: ``{k: Meter() for k in names}``,
-    ``defaultdict(Meter)``.
+    """Return what makes the items of a dict or list:
+    ``{k: Meter() for k in names}``, ``defaultdict(Meter)``.
     """
     match value:
         case cst.DictComp(value=item) | cst.ListComp(elt=item):
@@ -206,8 +206,8 @@ def _branches(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def _terms(value: cst.BaseExpression, target: cst.BaseExpression) -> list[cst.BaseExpression] | None:
-    """Return the terms of ``target + ...`` that are added to ``target``; None where the value is no such
-    sum.
+    """Return the terms of ``target + ...`` that are added to ``target``;
+    None where the value is no such sum.
     """
     waiting: list[tuple[cst.BaseExpression, list[cst.BaseExpression]]] = [(value, [])]
     while waiting:
@@ -270,8 +270,8 @@ def _differs(module: Module, key: cst.BaseExpression, step: cst.CSTNode | None =
 
 
 def overwritten(module: Module, node: cst.CSTNode, place: cst.BaseExpression, step: cst.CSTNode) -> bool:
-    """Return whether an item of ``place`` that an assignment sets is set again by the next iteration of a
-    loop.
+    """Return whether an item of ``place`` that an assignment sets is set again
+    by the next iteration of a loop.
     """
     match node:
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=owner) as target)]) if (
@@ -315,8 +315,8 @@ def _kept_arguments(module: Module, call: cst.Call, method: cst.FunctionDef) -> 
 
 
 def stands_in(module: Module, call: cst.Call, method: cst.FunctionDef) -> bool:
-    """Return whether a call runs a method as one of several, in the place of another or by its name: a
-    hook.
+    """Return whether a call runs a method as one of several, in the place of another or by its name:
+    a hook.
     """
     meant = [one.definition for one in module.value(call.func).each]
     return method not in meant and any(isinstance(each, cst.FunctionDef) for each in meant)
@@ -329,8 +329,8 @@ def _of_instance(module: Module, place: cst.BaseExpression, method: cst.Function
 
 
 def holder(place: cst.BaseExpression) -> cst.BaseExpression:
-    """Return the name or attribute with the container that an item is of: ``self.losses`` of
-    ``self.losses[0]``.
+    """Return the name or attribute with the container that an item is of:
+    ``self.losses`` of ``self.losses[0]``.
     """
     while isinstance(place, cst.Subscript):
         place = place.value

@@ -52,8 +52,8 @@ class Untrained(Part):
     """The models of one file that no optimizer ever sees."""
 
     def runs(self, call: cst.Call) -> bool:
-        """Return whether a call is a pass of such a model over what has no graph, so that autograd is of no
-        use.
+        """Return whether a call is a pass of such a model over what has no graph,
+        so that autograd is of no use.
         """
         return self._is_pass(call) and all(every(self._has_no_graph(each.value)) for each in call.args)
 
@@ -74,8 +74,8 @@ class Untrained(Part):
         return any(Backpropagation.of(each).passes for each in self.module.companions(".backward("))
 
     def _is_of_program(self, model: cst.BaseExpression) -> bool:
-        """Return whether a model is made somewhere in the program, has parameters, and no optimizer gets
-        them.
+        """Return whether a model is made somewhere in the program, has parameters,
+        and no optimizer gets them.
         """
         made = _makers(self.module, model) if self.link is not None else frozenset()
         if not made or not all(one is not None and every(_has_parameters(self.module, one)) for one in made):
@@ -123,8 +123,8 @@ class Untrained(Part):
         return frozenset(found)
 
     def optimized(self, call: cst.Call) -> cst.BaseExpression | None:
-        """Return what a call that makes an optimizer gets, of whatever library; the call itself if this is
-        open.
+        """Return what a call that makes an optimizer gets, of whatever library;
+        the call itself if this is open.
         """
         dotted = self.module.qualified(call.func) or ""
         if dotted.startswith("torch.optim.lr_scheduler."):
@@ -180,8 +180,8 @@ class Untrained(Part):
 
     @solved(frozenset())
     def _names_of(self, model: cst.BaseExpression) -> frozenset[str] | None:
-        """Return the names that a model goes by: also what callers pass for a parameter; None if it has no
-        name.
+        """Return the names that a model goes by: also what callers pass for a parameter;
+        None if it has no name.
 
         A part (``net.head.parameters()``) says nothing of the rest, so that the whole counts as trained.
         """
@@ -258,8 +258,8 @@ class Untrained(Part):
                 return False
 
     def _is_another(self, maker: cst.BaseExpression | None) -> bool:
-        """Return whether it is ``net.cuda()``: a model that goes by another name as well, under which it may
-        be trained.
+        """Return whether it is ``net.cuda()``: a model that goes by another name as well,
+        under which it may be trained.
         """
         while isinstance(maker, cst.Call) and isinstance(maker.func, cst.Attribute):
             if maker.func.attr.value not in RETURNS_SELF:
@@ -268,8 +268,8 @@ class Untrained(Part):
         return isinstance(maker, (cst.Name, cst.Attribute))
 
     def _shows_parameters(self, maker: cst.BaseExpression | None) -> bool:
-        """Return whether what makes a model shows that it has parameters: it makes one that is trained as
-        well.
+        """Return whether what makes a model shows that it has parameters:
+        it makes one that is trained as well.
         """
         while isinstance(maker, cst.Call):
             dotted = self.module.qualified(maker.func) or ""
@@ -309,8 +309,8 @@ class Untrained(Part):
             yield read, parent.attr.value if isinstance(parent, cst.Attribute) and owned else None
 
     def _is_harmless(self, read: cst.CSTNode, name: str) -> bool:
-        """Return whether a use of a model as a value trains nothing: it is called, wrapped, copied or
-        shown.
+        """Return whether a use of a model as a value trains nothing: it is called, wrapped,
+        copied or shown.
         """
         parent = self.tree.parent(read)
         match parent:
@@ -356,8 +356,8 @@ class Untrained(Part):
                 return None
 
     def _computed_from(self, call: cst.Call) -> list[Source] | bool:
-        """Return what a pass, a function of torch or a method of a tensor is given; True for nothing, else
-        False.
+        """Return what a pass, a function of torch or a method of a tensor is given; True for nothing,
+        else False.
         """
         arguments = [argument.value for argument in call.args]
         if self._is_pass(call):
@@ -369,8 +369,8 @@ class Untrained(Part):
         return onward(*arguments) or True
 
     def _is_setting(self, node: cst.Attribute) -> bool:
-        """Return whether it is ``self.max_action``: what a constructor was given, and is no tensor of this
-        file.
+        """Return whether it is ``self.max_action``: what a constructor was given,
+        and is no tensor of this file.
         """
         assigned = self.module.names.attributes.get(node.attr.value, ())
         return bool(assigned) and all(
@@ -418,8 +418,8 @@ def _asks_by_hand(module: Module) -> bool:
 
 
 def _parts(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield the calls that make what a model may hold: what it is given, and what its class or its maker
-    makes.
+    """Yield the calls that make what a model may hold: what it is given,
+    and what its class or its maker makes.
     """
     if not isinstance(maker, cst.Call):
         return
@@ -437,8 +437,8 @@ def _parts(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def _with_given(module: Module, made: Iterable[cst.CSTNode | None]) -> set[cst.CSTNode]:
-    """Return the calls that make models, with those that make what these are given, and may be wrapped
-    around.
+    """Return the calls that make models, with those that make what these are given,
+    and may be wrapped around.
     """
     found = dict.fromkeys(one for one in made if one is not None)
     waiting = list(found)
@@ -458,8 +458,8 @@ def _given(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 @traced(Through.RETURNS | Through.PARAMETERS)
 def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
-    """Return the outermost calls that can have made a model, each of which makes another one whenever it
-    runs.
+    """Return the outermost calls that can have made a model,
+    each of which makes another one whenever it runs.
     """
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in RETURNS_SELF:
@@ -474,8 +474,8 @@ def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list
 
 @solved(True)
 def _makes_anew(module: Module, value: cst.CSTNode) -> bool:
-    """Return whether an expression gives something that nobody else has: what it makes, or a function for
-    it.
+    """Return whether an expression gives something that nobody else has: what it makes,
+    or a function for it.
     """
     match value:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in RETURNS_SELF:

@@ -85,8 +85,8 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _where(module: Module, call: cst.Call, optimizer: cst.BaseExpression) -> str:
-    """Return the place at which the gradients are cleared once for each backward pass that a step is made
-    of.
+    """Return the place at which the gradients are cleared once for each backward pass
+    that a step is made of.
     """
     closure = next((arg.value for arg in call.args if arg.value is not optimizer), None)
     if closure is None or not isinstance(module.value(closure).definition, cst.FunctionDef):

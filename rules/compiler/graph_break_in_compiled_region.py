@@ -117,8 +117,8 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
 
 @remembered
 def _works_on_host(module: Module, function: cst.FunctionDef) -> bool:
-    """Return whether a function calls libraries that compute on the host: its graph would break in any
-    case.
+    """Return whether a function calls libraries that compute on the host:
+    its graph would break in any case.
     """
     calls = module.tree.within(function, module.tree.nodes(cst.Call))
     return any(feeds_host_engine(module, call) for call in calls)

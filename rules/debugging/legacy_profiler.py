@@ -124,8 +124,8 @@ def _fix(module: Module, call: cst.Call, given: dict[str, cst.Arg]) -> Fix | Non
 
 
 def _only_asked_what_both_tell(module: Module, call: cst.Call) -> bool:
-    """Return whether the profile is made by ``with`` under a name of which only shared questions are
-    asked.
+    """Return whether the profile is made by ``with`` under a name of
+    which only shared questions are asked.
     """
     item = module.tree.parent(call)
     if not isinstance(item, cst.WithItem):

@@ -42,8 +42,8 @@ def optional(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _always(module: Module, test: cst.BaseExpression) -> bool:
-    """Return whether a condition says something about the machine or how the file was started, or is
-    constant.
+    """Return whether a condition says something about the machine or how the file was started,
+    or is constant.
     """
     return all(guard.holds and _is_general(guard.test) for guard in implied(module, test, True))
 

@@ -69,15 +69,15 @@ def _training_in(
 
 
 def ends_soon(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a loop around a node ends after few rounds, or may: a small count, a condition to leave
-    it.
+    """Return whether a loop around a node ends after few rounds, or may: a small count,
+    a condition to leave it.
     """
     return any(_is_short(module, loop) for loop in module.flow.loops(node))
 
 
 def _is_short(module: Module, loop: cst.CSTNode) -> bool:
-    """Return whether a loop ends after few rounds, or may: by a count, or by a condition under which it is
-    left.
+    """Return whether a loop ends after few rounds, or may: by a count,
+    or by a condition under which it is left.
 
     An epoch is long however few there are; data that are counted out, and not loaded, are made up.
     """

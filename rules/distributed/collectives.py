@@ -242,8 +242,8 @@ class Collectives(Part):
         return None if given is None else Collective(call, inner.name, given, given, helper=function)
 
     def _computed_from(self, inner: Collective, function: cst.FunctionDef) -> set[str]:
-        """Return the variables of a helper that hold the outcome of its collective, or what is computed from
-        it.
+        """Return the variables of a helper that hold the outcome of its collective,
+        or what is computed from it.
         """
         known = {inner.received.value} if isinstance(inner.received, cst.Name) else set()
         for node in self.tree.descendants(function.body):
@@ -423,8 +423,8 @@ def _backend(module: Module, node: cst.BaseExpression) -> tuple[str | None, cst.
 
 
 def _of_binding(module: Module, name: cst.Name) -> tuple[str | None, cst.BaseExpression | None, bool]:
-    """Return the back end that a name stands for: assigned once, or a parameter that all callers leave
-    alone.
+    """Return the back end that a name stands for: assigned once,
+    or a parameter that all callers leave alone.
     """
     binding = module.bindings(name)[0]
     if binding.kind is BindingKind.ASSIGN and not binding.path and binding.value is not None:

@@ -213,8 +213,8 @@ class Parallelism(Part):
         return ()
 
     def _wrapping_name(self, call: cst.Call) -> str | None:
-        """Return the dotted name of the wrapper that a call runs, through local subclasses and
-        ``partial``.
+        """Return the dotted name of the wrapper that a call runs,
+        through local subclasses and ``partial``.
         """
         dotted = self.module.qualified(call.func)
         if dotted is not None:
@@ -251,8 +251,8 @@ class Parallelism(Part):
     # ------------------------------------------------------------------ wrapped models
 
     def wraps(self, node: cst.BaseExpression) -> Wraps:
-        """Return the wrappers that the value of an expression can come out of; ``model.module`` comes out of
-        none.
+        """Return the wrappers that the value of an expression can come out of;
+        ``model.module`` comes out of none.
 
         What ``fully_shard`` is given counts before the call, too.
         """
@@ -383,8 +383,8 @@ class Parallelism(Part):
         return tuple(found)
 
     def forwards(self, wrapper: Wrapper | None = None) -> list[cst.Call]:
-        """Return the calls that run what a wrapper made, ``model(x)``, by default of any; the file's come
-        first.
+        """Return the calls that run what a wrapper made, ``model(x)``, by default of any;
+        the file's come first.
         """
         return [call for call, wraps in self._forwards if wrapper is None or wrapper in wraps.wrappers]
 

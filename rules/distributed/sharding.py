@@ -141,8 +141,8 @@ def _is_one_layer(module: Module, wrapper: Wrapper) -> bool:
 
 
 def _wraps_parts(module: Module) -> bool:
-    """Return whether anything else may shard parts of a model: a function out of sight, or ``wrap`` of
-    torch.
+    """Return whether anything else may shard parts of a model: a function out of sight,
+    or ``wrap`` of torch.
     """
     return any(_wraps_parts_here(each) for each in (module, *module.companions(*_WRAPPING_WORDS)))
 
@@ -268,8 +268,8 @@ def _handed(module: Module, model: cst.BaseExpression) -> Iterator[tuple[cst.Cal
 
 
 def _same(module: Module, first: cst.BaseExpression, second: cst.BaseExpression) -> bool:
-    """Return whether two expressions are one variable, set at the same place, or one attribute of
-    ``self``.
+    """Return whether two expressions are one variable, set at the same place,
+    or one attribute of ``self``.
     """
     if isinstance(first, cst.Name) and isinstance(second, cst.Name):
         return bool(set(module.bindings(first)) & set(module.bindings(second)))

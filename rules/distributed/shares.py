@@ -172,8 +172,8 @@ def _makers(module: Module, node: cst.CSTNode, path: Path) -> cst.Call | None:
 
 
 def _tells_epoch(module: Module) -> bool:
-    """Return whether anything in the program is told an epoch: ``set_epoch``, even as text, or
-    ``sampler.epoch``.
+    """Return whether anything in the program is told an epoch: ``set_epoch``, even as text,
+    or ``sampler.epoch``.
     """
     return any(map(_speaks_of_epoch, _all_with(module, "epoch", "Epoch", "EPOCH")))
 
@@ -189,8 +189,8 @@ def _speaks_of_epoch(module: Module) -> bool:
 
 
 def _handed_out(module: Module, sampler: cst.Call, loader: cst.Call) -> bool:
-    """Return whether code that is out of sight gets hold of a loader or its sampler, and may tell it the
-    epoch.
+    """Return whether code that is out of sight gets hold of a loader or its sampler,
+    and may tell it the epoch.
     """
     return any(_hands_out(each, sampler, loader) for each in _all_with(module, *_LOADING))
 
@@ -232,8 +232,8 @@ class WholeData:
 
 
 def whole_data(module: Module, call: cst.Call) -> WholeData | None:
-    """Return the wrapped model that is trained, in every process, on all that the loader made by a call
-    yields.
+    """Return the wrapped model that is trained, in every process,
+    on all that the loader made by a call yields.
     """
     loaders = Loaders.of(module)
     if not loaders.makes_loader(call) or not Parallelism.of(module).wrapped_by(*_SEVERAL):
@@ -327,8 +327,8 @@ def _left_out(module: Module, call: cst.Call, name: str) -> bool:
 
 
 def _draws_at_random(module: Module, call: cst.Call) -> bool:
-    """Return whether it is ``sampler=RandomSampler(data)``, whatever else is the case: it knows of no other
-    processes.
+    """Return whether it is ``sampler=RandomSampler(data)``, whatever else is the case:
+    it knows of no other processes.
     """
     node = module.argument(call, "sampler").node
     made = Loaders.of(module).made(node) if node is not None else None
@@ -350,8 +350,8 @@ def _trained(module: Module, loop: cst.For) -> Iterator[Wrapper]:
 
 
 def _counted(module: Module, call: cst.Call) -> bool:
-    """Return whether the items of a dataset certainly have numbers, and each process goes through those in
-    order.
+    """Return whether the items of a dataset certainly have numbers,
+    and each process goes through those in order.
     """
     shuffle = module.argument(call, "shuffle")
     node = Loaders.of(module).dataset(call)
@@ -429,8 +429,8 @@ def _comes_in_shares(module: Module, call: cst.Call) -> bool:
 
 
 def _told_of(module: Module, node: cst.BaseExpression) -> tuple[list[cst.CSTNode], list[cst.BaseExpression]]:
-    """Return what the file says of how a value is made: the code that makes it, and the values that this
-    uses.
+    """Return what the file says of how a value is made: the code that makes it,
+    and the values that this uses.
     """
     said: list[cst.CSTNode | None] = [node, module.value(node).definition]
     used: list[cst.BaseExpression] = []

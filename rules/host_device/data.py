@@ -35,8 +35,8 @@ _CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.NDARRAY, Kind.SHAPE})
 
 
 def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """Return the data of which a call makes a tensor with ``device=`` of an accelerator, if there are several
-    items.
+    """Return the data of which a call makes a tensor with ``device=`` of an accelerator,
+    if there are several items.
 
     A single number is told apart (``single_number``), and so are tensors of the device that are read one by
     one, and what was read from the device just before.
@@ -127,8 +127,8 @@ def made_and_sent(module: Module, call: cst.Call, data: cst.BaseExpression) -> F
 
 
 def copied_like(module: Module, copy: cst.Call) -> str | None:
-    """Return the code of ``other`` in ``x.type_as(other)`` or ``x.type(other.type())``, which always
-    block.
+    """Return the code of ``other`` in ``x.type_as(other)`` or ``x.type(other.type())``,
+    which always block.
     """
     move = move_to_accelerator(module, copy) if last_name(copy.func) in ("type", "type_as") else None
     return None if move is None or move.other is None else module.source(move.other)
@@ -155,8 +155,8 @@ def sent_ahead(module: Module, copy: cst.Call, source: cst.BaseExpression) -> Fi
 
 
 def _grade(module: Module, *, certain: bool) -> Callable[..., Fix | None]:
-    """Return what makes the fix: a safe one, if that much is certain and the accelerator orders its
-    copies.
+    """Return what makes the fix: a safe one,
+    if that much is certain and the accelerator orders its copies.
     """
     return safe if certain and Loaders.of(module).pinning_helps else unsafe
 

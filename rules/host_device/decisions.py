@@ -73,8 +73,8 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
 
 
 def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> Impact:
-    """Return the most that is at stake: little where the host needs the decision, or no simple edit spares
-    it.
+    """Return the most that is at stake: little where the host needs the decision,
+    or no simple edit spares it.
     """
     spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
     # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
@@ -112,8 +112,8 @@ def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
 
 
 def _chooses_size(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether it is ``n if n > 0 else x.shape[1]`` as a size: whether the host needs what is chosen at
-    once.
+    """Return whether it is ``n if n > 0 else x.shape[1]`` as a size:
+    whether the host needs what is chosen at once.
     """
     choice = module.flow.condition(tensor)
     return isinstance(choice, cst.IfExp) and needed_on_host(module, choice) is Need.SIZE
@@ -125,8 +125,8 @@ def _has_alternative(decision: cst.CSTNode | None) -> bool:
 
 
 def _skips_round(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether the rest of the round is left out, which cannot wait:
-    ``if torch.isnan(loss): continue``.
+    """Return whether the rest of the round is left out,
+    which cannot wait: ``if torch.isnan(loss): continue``.
 
     Nor can the choice of what the round goes on with: ``if t > limit: model = first``.
     """
@@ -156,8 +156,8 @@ def _reads(module: Module, names: set[str], function: Function | None) -> Iterat
 
 
 def asks_if_finite(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether a decision is about a number that something has gone wrong with:
-    ``if torch.isnan(loss)``.
+    """Return whether a decision is about a number
+    that something has gone wrong with: ``if torch.isnan(loss)``.
     """
     decision = module.flow.condition(tensor)
     return _has_infinite(module, getattr(decision, "test", tensor))
@@ -205,8 +205,8 @@ def _only_raises(block: cst.BaseSuite) -> bool:
 
 @remembered
 def _only_computes(module: Module, node: cst.If | cst.Else) -> bool:
-    """Return whether a branch, and what is done otherwise, only computes tensors or numbers, without a
-    model.
+    """Return whether a branch, and what is done otherwise, only computes tensors or numbers,
+    without a model.
     """
     otherwise = node.orelse if isinstance(node, cst.If) else None
     if otherwise is not None and not _only_computes(module, otherwise):
@@ -247,8 +247,8 @@ def _is_called(module: Module, target: cst.BaseExpression) -> bool:
 
 
 def _is_state(target: cst.BaseExpression) -> bool:
-    """Return whether something is assigned to an attribute of ``self``, which is there in the next step
-    too.
+    """Return whether something is assigned to an attribute of ``self``,
+    which is there in the next step too.
     """
     return (
         isinstance(target, cst.Attribute)
@@ -258,8 +258,8 @@ def _is_state(target: cst.BaseExpression) -> bool:
 
 
 def _is_value(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether an expression is a tensor or a number that may be computed in any case, of unchanged
-    shape.
+    """Return whether an expression is a tensor or a number that may be computed in any case,
+    of unchanged shape.
     """
     if isinstance(node, cst.Tuple):
         return all(_is_value(module, element.value) for element in node.elements)
@@ -272,8 +272,8 @@ def _is_value(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _guards(module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, ...]) -> bool:
-    """Return whether a test keeps what is infinite from the gradients: a quotient by what is tested, an
-    overflow.
+    """Return whether a test keeps what is infinite from the gradients: a quotient by what is tested,
+    an overflow.
 
     ``torch.where`` computes both arms, and the gradient of the one that is not chosen is 0 times infinity.
     """
@@ -315,7 +315,7 @@ def _is_counted(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
 
 
 def _ends_generation(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether a decision leaves a loop that generates tokens, which would go on behind the last
-    one.
+    """Return whether a decision leaves a loop that generates tokens,
+    which would go on behind the last one.
     """
     return frequency(module, tensor) is Frequency.TOKEN and leaves_loop(module, tensor)

@@ -29,8 +29,8 @@ def is_single_number(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def formats_as_number(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a tensor provably has no dimension; of one with a single element, `format` takes no
-    format.
+    """Return whether a tensor provably has no dimension; of one with a single element,
+    `format` takes no format.
     """
     return every(_single(module, node, False))
 
@@ -93,8 +93,8 @@ def _backpropagated(module: Module, name: cst.Name) -> bool:
 
 
 def _is_backward(call: cst.CSTNode | None) -> bool:
-    """Return whether it is ``scaler.scale(loss)``, ``accelerator.backward(loss)``,
-    ``self.manual_backward(loss)``.
+    """Return whether it is ``scaler.scale(loss)``,
+    ``accelerator.backward(loss)``, ``self.manual_backward(loss)``.
     """
     return (
         isinstance(call, cst.Call)

@@ -162,8 +162,8 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
 
 
 def _is_timed_from(module: Module, place: cst.CSTNode, hot: Hot) -> bool:
-    """Return whether a clock is read in the loop, or once it is over: a reading far above times something
-    else.
+    """Return whether a clock is read in the loop, or once it is over:
+    a reading far above times something else.
 
     ``place`` waits, or calls what does.
     """

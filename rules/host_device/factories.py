@@ -97,8 +97,8 @@ class Factory:
 
 
 def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
-    """Return the call that makes the tensor ``node`` in host memory; None if it is made elsewhere or
-    unknown.
+    """Return the call that makes the tensor ``node`` in host memory;
+    None if it is made elsewhere or unknown.
     """
     if not isinstance(node, cst.Call):
         return None
@@ -178,8 +178,8 @@ def _of_call(module: Module, call: cst.Call, qualified: str) -> Factory | None:
 
 
 def takes_no_data(module: Module, made: Factory) -> bool:
-    """Return whether a kernel can make the tensor on its device: nothing that lies in host memory goes into
-    it.
+    """Return whether a kernel can make the tensor on its device:
+    nothing that lies in host memory goes into it.
     """
     return not made.from_data and (not made.legacy or given_sizes(module, made.call) is True)
 
@@ -197,8 +197,8 @@ def _cpu(module: Module, node: cst.BaseExpression) -> bool:
 
 @solved(False)
 def moved_later(module: Module, made: cst.BaseExpression) -> bool:
-    """Return whether the tensor that ``made`` makes is moved to an accelerator at once, or before any other
-    use.
+    """Return whether the tensor that ``made`` makes is moved to an accelerator at once,
+    or before any other use.
 
     ``factory`` seen from the other end.
     """
@@ -276,8 +276,8 @@ def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
 
 
 def given_sizes(module: Module, call: cst.Call) -> bool | None:
-    """Return whether a legacy constructor gets sizes (True) or data (False); None if the file does not show
-    it.
+    """Return whether a legacy constructor gets sizes (True) or data (False);
+    None if the file does not show it.
     """
     given = without_device(call)
     if len(given) > 1:

@@ -54,8 +54,8 @@ def slice_of(module: Module, indices: cst.BaseExpression) -> str | None:
 
 
 def host_index(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
-    """Return the tensor or array in host memory that a tensor on the device is indexed by, if there is
-    one.
+    """Return the tensor or array in host memory that a tensor on the device is indexed by,
+    if there is one.
     """
     for index in _indices(node):
         value = module.value(index)
@@ -78,8 +78,8 @@ def _takes_indices(module: Module, owner: cst.BaseExpression) -> bool:
 
 
 def sent_before(module: Module, index: cst.BaseExpression) -> bool:
-    """Return whether a variable has been an index before in the same function: what helps there helps here
-    too.
+    """Return whether a variable has been an index before in the same function:
+    what helps there helps here too.
     """
     bindings = module.bindings(index) if isinstance(index, cst.Name) else ()
     if len(bindings) != 1:
@@ -134,8 +134,8 @@ def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
 
 
 def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
-    """Return whether an index is a list of numbers that the program has written out, or an attribute
-    holds.
+    """Return whether an index is a list of numbers that the program has written out,
+    or an attribute holds.
     """
     if isinstance(index, cst.Name):
         lists = [binding.value for binding in module.bindings(index)]

@@ -64,8 +64,8 @@ class Repeated:
 
 
 def needless_move(module: Module, call: cst.Call) -> Repeated | None:
-    """Return what ``call`` moves to the device in every round of a hot place, though it never changes
-    there.
+    """Return what ``call`` moves to the device in every round of a hot place,
+    though it never changes there.
     """
     moved = transferred(module, call)
     if moved is None:
@@ -110,8 +110,8 @@ def _stays_the_same(
 
 
 def _computed_of(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
-    """Return what a call computes its result of, and of nothing else; none for what may give something
-    new.
+    """Return what a call computes its result of, and of nothing else;
+    none for what may give something new.
     """
     if any(arg.star for arg in call.args):
         return []
@@ -140,8 +140,8 @@ def _outside(module: Module, binding: Binding, call: cst.Call, hot: Hot) -> bool
 
 
 def _written_by_another_name(module: Module, binding: Binding, hot: Hot) -> bool:
-    """Return whether an alias, a view, an array of the same memory or an attribute is changed between the
-    moves.
+    """Return whether an alias, a view, an array of the same memory
+    or an attribute is changed between the moves.
     """
     variables, attributes = other_names(module, binding)
     for other in variables:
@@ -169,8 +169,8 @@ def _may_come_between(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
 
 
 def set_up_once(module: Module, attribute: cst.Attribute) -> bool:
-    """Return whether ``self.x`` is only ever set where an instance is made, and nowhere else changed in
-    place.
+    """Return whether ``self.x`` is only ever set where an instance is made,
+    and nowhere else changed in place.
     """
     if module.classes.instance_class(attribute.value) is None:
         return False
@@ -322,8 +322,8 @@ def _known_before(module: Module, call: cst.Call, binding: Binding, loop: cst.Fo
 
 
 def _moved_alike(module: Module, use: cst.Name, call: cst.Call, loop: cst.CSTNode, code: str) -> bool:
-    """Return whether a read of the variable is over when the loop begins, or in a move of the same
-    spelling.
+    """Return whether a read of the variable is over when the loop begins,
+    or in a move of the same spelling.
     """
     if (
         not module.tree.contains(loop, use)
@@ -339,8 +339,8 @@ def _moved_alike(module: Module, use: cst.Name, call: cst.Call, loop: cst.CSTNod
 
 
 def _refilled(module: Module, moved: cst.BaseExpression, hot: Hot) -> bool:
-    """Return whether the hot place gives a module new parameters or buffers:
-    ``self.conv.weight.data = kernel``.
+    """Return whether the hot place gives a module new parameters
+    or buffers: ``self.conv.weight.data = kernel``.
     """
     code = module.source(moved)
     return any(

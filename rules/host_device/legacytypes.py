@@ -23,8 +23,8 @@ LEGACY_NAMES = last_words(DTYPES) | {"type"}
 
 
 def copies_to_device(module: Module, call: cst.Call) -> bool:
-    """Return whether ``call`` makes a tensor of data by a type of an accelerator, at least where there is
-    one.
+    """Return whether ``call`` makes a tensor of data by a type of an accelerator,
+    at least where there is one.
     """
     names = module.names.either_qualified(call.func)
     if not all(name in DTYPES for name in names) or not any(name in ON_CUDA for name in names):

@@ -66,8 +66,8 @@ _OF_HOST: Final = (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY)
 
 
 def needed_on_host(module: Module, node: cst.BaseExpression) -> Need | None:
-    """Return what the host needs ``node``, a number, list or array read from the device, for in the same
-    iteration.
+    """Return what the host needs ``node``, a number, list or array read from the device,
+    for in the same iteration.
 
     None where all uses that are seen could wait until the loop is over, or take a tensor as well.
     """
@@ -137,8 +137,8 @@ def _of_argument(module: Module, use: Use) -> Verdict[Need]:
 
 
 def _meets_host_data(module: Module, use: Use) -> bool:
-    """Return whether an operation joins a copy with what is on the host for good:
-    ``torch.min(limits, x.cpu())``.
+    """Return whether an operation joins a copy with what is on the host
+    for good: ``torch.min(limits, x.cpu())``.
     """
     if not (module.qualified(use.call.func) or "").startswith("torch.") or not isinstance(
         use.node, cst.BaseExpression
@@ -152,8 +152,8 @@ def _meets_host_data(module: Module, use: Use) -> bool:
 
 
 def _is_size(module: Module, use: Use) -> bool:
-    """Return whether an argument of what takes sizes is one: not the tensor that is padded, nor what fills
-    it.
+    """Return whether an argument of what takes sizes is one: not the tensor that is padded,
+    nor what fills it.
     """
     if last_name(use.call.func) in ("full", "new_full") and use.argument is not use.call.args[0]:
         return False
@@ -161,8 +161,8 @@ def _is_size(module: Module, use: Use) -> bool:
 
 
 def _is_list_for_others(module: Module, use: Use) -> bool:
-    """Return whether a list made by ``tolist`` is given to what the file does not show, which expects no
-    tensor.
+    """Return whether a list made by ``tolist`` is given to what the file does not show,
+    which expects no tensor.
 
     What only takes the list in, and gives nothing that is used, could be given it later.
     """
@@ -310,8 +310,8 @@ _CONVERTING: Final = frozenset({"builtins.dict", "builtins.float", "builtins.int
 
 
 def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a total, list or meter that ``node`` goes into is written out in the same iteration of a
-    loop.
+    """Return whether a total, list or meter
+    that ``node`` goes into is written out in the same iteration of a loop.
 
     Then the device would be waited for there.
     """
@@ -348,8 +348,8 @@ def _spelt_in(
 
 
 def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return what the statement of a value gives it to: ``total += x``, ``losses.append(x)``,
-    ``loss = x``.
+    """Return what the statement of a value gives it to: ``total += x``,
+    ``losses.append(x)``, ``loss = x``.
     """
     match module.flow.statement(node):
         case cst.AugAssign(target=target):

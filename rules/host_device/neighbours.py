@@ -37,8 +37,8 @@ _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "unique", "uniqu
 
 
 def beside_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> bool:
-    """Return whether each round of a hot place waits for what the program cannot do without, near
-    ``node``.
+    """Return whether each round of a hot place waits for what the program cannot do without,
+    near ``node``.
     """
     return (
         waits_anyway(module, node, hot)
@@ -85,8 +85,8 @@ def after_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _could_be_later(module: Module, call: cst.Call) -> bool:
-    """Return whether a call reads a number or a tensor that nothing in the same iteration needs on the
-    host.
+    """Return whether a call reads a number or a tensor
+    that nothing in the same iteration needs on the host.
     """
     copies = host_copy(module, call) is not None
     if not copies and conversion(module, call) is None:
@@ -113,8 +113,8 @@ def _takes_from_host(module: Module, receiver: cst.Call) -> bool:
 
 
 def before_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> bool:
-    """Return whether the host waits behind ``node`` for what the program cannot do without, before it runs a
-    model.
+    """Return whether the host waits behind ``node`` for what the program cannot do without,
+    before it runs a model.
 
     That is a number or an array that the host needs, a selection that is the result, or a decision by which a
     loop or function is left, on every way that the same iteration can take, in the functions that the hot
@@ -128,8 +128,8 @@ def before_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> b
 
 @remembered
 def _waits_behind(module: Module, root: Root, at_end: bool) -> Facts:
-    """Return for each point of a function, and its start, whether such a wait comes behind it, or
-    ``at_end``.
+    """Return for each point of a function, and its start, whether such a wait comes behind it,
+    or ``at_end``.
     """
 
     def waits(point: cst.CSTNode) -> bool | None:
@@ -172,8 +172,8 @@ def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
 
 
 def _stays(module: Module, test: cst.CSTNode) -> bool:
-    """Return whether a decision asks the device, and a loop or function is left by it, if only with an
-    error.
+    """Return whether a decision asks the device, and a loop or function is left by it,
+    if only with an error.
     """
     if not isinstance(test, cst.BaseExpression) or not any(asks_device(module, test)):
         return False

@@ -35,8 +35,8 @@ def takes_number(module: Module, use: Use) -> Verdict[bool]:
 
 
 def gone_through(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the tensor at whose elements a ``for`` loop that runs no model looks one by one, if ``tensor``
-    is one.
+    """Return the tensor at whose elements a ``for`` loop that runs no model looks one by one,
+    if ``tensor`` is one.
 
     Such a loop takes its time for these waits alone.
     """
@@ -50,8 +50,8 @@ def _loop_around(module: Module, node: cst.CSTNode) -> cst.For | None:
 
 
 def picked_from(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the tensor of which a ``for`` loop takes another element in each round, if ``tensor`` is one of
-    them.
+    """Return the tensor of which a ``for`` loop takes another element in each round,
+    if ``tensor`` is one of them.
 
     ``path[i] == blank`` in ``for i in range(n)``, ``token == stop`` in ``for token in path``, and the tensor
     from which an element picks: ``found[token]``. None if the loop writes to the tensor: a copy made once

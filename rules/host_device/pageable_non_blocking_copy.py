@@ -116,8 +116,8 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
 
 
 def _is_pageable(module: Module, source: cst.BaseExpression) -> bool:
-    """Return whether a tensor is in pageable memory, as arrays are that are not seen to be views of pinned
-    ones.
+    """Return whether a tensor is in pageable memory,
+    as arrays are that are not seen to be views of pinned ones.
     """
     value = module.value(source)
     if value.memory is not Memory.UNKNOWN:
@@ -134,8 +134,8 @@ _WHOLE = "Copy whole rows of the pinned tensor, or pin a separate tensor for the
 
 
 def _may_stay_on_host(module: Module, call: cst.Call) -> bool:
-    """Return whether the device that a call names is the CPU where there is no accelerator: pinning raises
-    there.
+    """Return whether the device that a call names is the CPU where there is no accelerator:
+    pinning raises there.
     """
     return any(some(_host(module, arg.value)) for arg in call.args)
 
@@ -172,8 +172,8 @@ def _pinned(module: Module, source: cst.BaseExpression) -> Fix | None:
 
 
 def _of_python(module: Module, made: cst.Call) -> bool:
-    """Return whether the data of a tensor is Python's own: torch refuses to pin where it makes one of an
-    array.
+    """Return whether the data of a tensor is Python's own:
+    torch refuses to pin where it makes one of an array.
     """
     data = module.argument(made, "data").node
     return data is not None and module.value(data).kind in (Kind.LIST, Kind.TUPLE, Kind.NUMBER)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 def stake(module: Module, node: cst.CSTNode, *, slight: bool) -> Impact:
-    """Return the most that is at stake in a wait: less for a ``slight`` one, which its author could hardly
-    spare.
+    """Return the most that is at stake in a wait: less for a ``slight`` one,
+    which its author could hardly spare.
     """
     slight = slight or _only_without(module, node)
     return stakes.slight(module, node) if slight else Impact.HIGH
@@ -52,8 +52,8 @@ def _only_without(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_set_by_default(module: Module, test: cst.BaseExpression) -> bool:
-    """Return whether a condition is that an attribute is None which the constructor sets to a number by
-    default.
+    """Return whether a condition is that an attribute is None
+    which the constructor sets to a number by default.
     """
     match test:
         case cst.Comparison(
@@ -176,8 +176,8 @@ def _deletes(module: Module, copy: cst.Call) -> bool:
 
 
 def knows_of_waiting(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a comment beside a statement says that the host waits there, and not that it is to
-    change.
+    """Return whether a comment beside a statement says that the host waits there,
+    and not that it is to change.
     """
     return says(module, node, Topic.WAITING) and not says(module, node, Topic.CHANGE)
 
@@ -242,8 +242,8 @@ def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
 
 
 def _to_the_terminal(module: Module, call: cst.Call) -> bool:
-    """Return whether it is ``tqdm.write(…)``, ``sys.stdout.write(…)``, and what draws a progress bar or a
-    chart of losses.
+    """Return whether it is ``tqdm.write(…)``, ``sys.stdout.write(…)``,
+    and what draws a progress bar or a chart of losses.
     """
     owner = call.func.value if isinstance(call.func, cst.Attribute) else None
     if owner is None:
@@ -259,16 +259,16 @@ def in_writer(module: Module, node: cst.CSTNode) -> bool:
 
 
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at
-    ``node``.
+    """Return whether a switch such as ``save_images`` or ``capture_video`` asks
+    for what is done at ``node``.
     """
     tests = (branch.test for branch in module.flow.branches(node) if branch.holds)
     return any(_asks_for_saving(module, test) for test in tests)
 
 
 def _asks_for_saving(module: Module, test: cst.BaseExpression) -> bool:
-    """Return whether it is ``save_images``, ``training and capture_video``,
-    ``test and results_save_path``.
+    """Return whether it is ``save_images``,
+    ``training and capture_video``, ``test and results_save_path``.
     """
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
         return _asks_for_saving(module, test.left) or _asks_for_saving(module, test.right)
@@ -413,8 +413,8 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
 
 
 def _detached(module: Module, copy: cst.Call) -> bool:
-    """Return whether it is ``x.detach().cpu()``, ``x.cpu().detach()``: what follows is no part of what is
-    trained.
+    """Return whether it is ``x.detach().cpu()``, ``x.cpu().detach()``:
+    what follows is no part of what is trained.
 
     Nor is ``x.cpu().numpy()``, which raises for what has a gradient.
     """
@@ -457,8 +457,8 @@ def _picked_apart(module: Module, use: cst.BaseExpression, loops: list[Loop]) ->
 
 
 def _filled_in(module: Module, pairs: cst.Call) -> bool:
-    """Return whether it is ``list(zip(words, scores))``, ``dict(zip(names, values))``: gone through there and
-    then.
+    """Return whether it is ``list(zip(words, scores))``, ``dict(zip(names, values))``:
+    gone through there and then.
     """
     argument = module.tree.parent(pairs)
     call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
@@ -502,8 +502,8 @@ def _gone_through_by_name(module: Module, use: Use) -> Verdict[bool]:
 
 
 def sends_observation(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether the host reads an action back some lines further on, for an environment that waits for
-    it.
+    """Return whether the host reads an action back some lines further on,
+    for an environment that waits for it.
 
     What is sent for that is waited for in any case.
     """

@@ -46,16 +46,16 @@ def called(module: Module, call: cst.Call) -> str:
 
 
 def callee(module: Module, call: cst.Call) -> str:
-    """Return the function of a call as the subject of a message: ``torch.equal``; its last name if that is
-    long.
+    """Return the function of a call as the subject of a message: ``torch.equal``;
+    its last name if that is long.
     """
     code = inline(module, call.func)
     return last_name(call.func) or code if code == "…" or len(code) > _SHORT else code
 
 
 def step_of(module: Module, call: cst.Call) -> str:
-    """Return a call without what it is a method of: ``.cpu()``, ``.to("cpu")``; ``np.asarray(…)`` for a
-    function.
+    """Return a call without what it is a method of: ``.cpu()``, ``.to("cpu")``;
+    ``np.asarray(…)`` for a function.
     """
     if not isinstance(call.func, cst.Attribute) or module.qualified(call.func) is not None:
         return f"{inline(module, call.func)}(…)"
@@ -65,8 +65,8 @@ def step_of(module: Module, call: cst.Call) -> str:
 
 
 def steps_to_host(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> str:
-    """Return the steps that bring ``tensor`` to the host by way of ``call``: ``.cpu().item()``,
-    ``.cpu().numpy()``.
+    """Return the steps that bring ``tensor`` to the host by way of ``call``:
+    ``.cpu().item()``, ``.cpu().numpy()``.
 
     That is what goes with the step if the tensor stays on the device: without a copy no array can be made.
     """
@@ -120,8 +120,8 @@ def now_and_then(module: Module, hot: Hot) -> str:
 
 
 def counter_of(module: Module, hot: Hot) -> str:
-    """Return the variable that counts the rounds of a hot loop; ``step`` where none does, if the name is
-    free.
+    """Return the variable that counts the rounds of a hot loop; ``step`` where none does,
+    if the name is free.
     """
     match hot.loop:
         case cst.For(
@@ -137,8 +137,8 @@ def counter_of(module: Module, hot: Hot) -> str:
 
 
 def has_no_graph(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether a tensor can be kept as it is: it is spelt as detached, or made while autograd is
-    off.
+    """Return whether a tensor can be kept as it is: it is spelt as detached,
+    or made while autograd is off.
     """
     match tensor:
         case (
@@ -150,8 +150,8 @@ def has_no_graph(module: Module, tensor: cst.BaseExpression) -> bool:
 
 
 def without_graph(module: Module, tensor: cst.BaseExpression, *, copied: bool = False) -> str:
-    """Return what keeps a tensor without its graph, "`loss.detach()`"; a copy if the tensor is written to
-    later.
+    """Return what keeps a tensor without its graph, "`loss.detach()`";
+    a copy if the tensor is written to later.
     """
     code = tight(module, tensor)
     bare = has_no_graph(module, tensor)
@@ -165,8 +165,8 @@ def without_graph(module: Module, tensor: cst.BaseExpression, *, copied: bool = 
 
 
 def runs_as_function(hot: Hot) -> bool:
-    """Return whether a place is hot because its function is called at every step, by code that is not
-    seen.
+    """Return whether a place is hot because its function is called at every step,
+    by code that is not seen.
     """
     return isinstance(hot.loop, FUNCTIONS)
 

@@ -31,8 +31,8 @@ MOVES = last_words(_MAKERS) | TRANSFERS
 
 
 def copied_back_from(module: Module, move: cst.Call) -> cst.Call | None:
-    """Return the copy to the host whose result, as it is or changed there, ``move`` brings back to the
-    device.
+    """Return the copy to the host whose result, as it is or changed there,
+    ``move`` brings back to the device.
 
     Followed are tensors, arrays, and the functions of torch and NumPy; what another library computes, or a
     loop of Python, may have no counterpart on the device.
@@ -133,8 +133,8 @@ _ALIKE: Final = frozenset(
 
 
 def still_on_host(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether a tensor that is read is what the same function has sent from the host, as it was
-    sent.
+    """Return whether a tensor that is read is what the same function has sent from the host,
+    as it was sent.
     """
     return not changed_later(module, tensor) and every(_sent(module, tensor, module.function(tensor)))
 
@@ -165,8 +165,8 @@ def _sent(
 
 
 def _on_host(module: Module, moved: cst.BaseExpression) -> bool:
-    """Return whether what is moved to the device is in host memory: as all is that a loop goes over, by its
-    move.
+    """Return whether what is moved to the device is in host memory: as all is that a loop goes over,
+    by its move.
     """
     sent = module.value(moved)
     if sent.device is Device.CPU:

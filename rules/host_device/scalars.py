@@ -123,8 +123,8 @@ def _takes_whatever(module: Module, data: cst.BaseExpression) -> bool:
 
 
 def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
-    """Return the hot place each of whose rounds sends the number; None if there is none, or it need not be
-    sent.
+    """Return the hot place each of whose rounds sends the number; None if there is none,
+    or it need not be sent.
 
     A compiler fills constants in on the device by itself. A number that was read from the device should
     not have been read. What takes the place of a result where there is nothing to compute is seldom made.

@@ -38,8 +38,8 @@ class Fate(IdentityEnum):
 
 
 def fates(module: Module, selection: cst.BaseExpression) -> frozenset[Fate]:
-    """Return what uses make of a selection, up to the first that is `KEPT`; a target of stores is written
-    back.
+    """Return what uses make of a selection, up to the first that is `KEPT`;
+    a target of stores is written back.
     """
     if is_target(module, selection):
         return frozenset({Fate.WRITTEN_BACK})
@@ -113,8 +113,8 @@ _KEEPING = frozenset(
 
 
 def is_pattern(module: Module, mask: cst.BaseExpression) -> bool:
-    """Return whether a mask depends on sizes alone, such as ``~torch.eye(n)``: it selects the same in every
-    step.
+    """Return whether a mask depends on sizes alone, such as ``~torch.eye(n)``:
+    it selects the same in every step.
     """
     return every(_is_pattern(module, mask))
 
@@ -160,8 +160,8 @@ def looped_over(module: Module, use: Use) -> Verdict[bool]:
 
 
 def computes_on_selection(module: Module, assigned: cst.BaseExpression) -> bool:
-    """Return whether what is assigned is computed from as many elements as it has:
-    ``y[mask] = encode(x[mask])``.
+    """Return whether what is assigned is computed from as many elements
+    as it has: ``y[mask] = encode(x[mask])``.
 
     What is not element by element could not be computed on all of the tensor, for ``torch.where`` to choose.
     Nor does that choose from what a function makes of tensors that were selected before.
@@ -187,8 +187,8 @@ def _is_selection(module: Module, node: cst.BaseExpression | None) -> bool:
 
 
 def selected_by_another(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:
-    """Return whether what one mask selects goes where another one holds: ``kept = x[mask]``,
-    ``y[other] = kept``.
+    """Return whether what one mask selects goes where another one holds:
+    ``kept = x[mask]``, ``y[other] = kept``.
     """
     if isinstance(assigned, cst.Name):
         bindings = module.bindings(assigned)
@@ -203,8 +203,8 @@ def selected_by_another(module: Module, target: cst.Subscript, assigned: cst.Bas
 
 
 def guards(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:
-    """Return whether an assignment by a mask divides by what the mask selects, or takes its logarithm or
-    root.
+    """Return whether an assignment by a mask divides by what the mask selects,
+    or takes its logarithm or root.
 
     ``torch.where`` would do so everywhere, and the gradient of what is infinite there is not a number.
     """

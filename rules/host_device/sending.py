@@ -41,8 +41,8 @@ _PICTURES = ("PIL", "torchvision.transforms")
 
 
 def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
-    """Return the hot place each of whose rounds sends what ``node`` copies to the device, unless that is
-    rare.
+    """Return the hot place each of whose rounds sends what ``node`` copies to the device,
+    unless that is rare.
     """
     hot = waiting_place(module, node)
     if hot is None or compiled(module, node) or phase(module, node) is Phase.DATASET:
@@ -55,8 +55,8 @@ def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
 
 
 def by_async_helper(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a copy is in the arguments or the body of a function that copies without blocking the
-    host.
+    """Return whether a copy is in the arguments or the body of a function
+    that copies without blocking the host.
     """
     helpers = module.settings.known_async_helpers
     if not helpers:
@@ -105,8 +105,8 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
 
 
 def copied_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
-    """Return what a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator from host memory, if
-    anything.
+    """Return what a call of ``to``, ``cuda`` or ``copy_`` copies to an accelerator from host memory,
+    if anything.
     """
     if last_name(copy.func) == "copy_":
         source = copied_in(module, copy) or _into_device(module, copy)
@@ -115,8 +115,8 @@ def copied_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | Non
 
 
 def _into_device(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
-    """Return ``source`` in ``target.copy_(source)``, where the target is made or computed where a model
-    computes.
+    """Return ``source`` in ``target.copy_(source)``,
+    where the target is made or computed where a model computes.
 
     In a file that shows no accelerator itself, a model is where the caller has it, and so is its input.
     """
@@ -222,8 +222,8 @@ def made_by_kernel(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def computed_from_kernels(module: Module, source: cst.BaseExpression) -> bool:
-    """Return whether a tensor is computed from nothing but numbers and what kernels can make, without
-    data.
+    """Return whether a tensor is computed from nothing but numbers and what kernels can make,
+    without data.
     """
     return every(_from_kernels(module, source))
 
@@ -260,8 +260,8 @@ def _from_kernels(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
 
 
 def _gathers(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether an expression is a list of tensors, written out or made by a function of torch: a mesh
-    grid.
+    """Return whether an expression is a list of tensors, written out or made by a function of torch:
+    a mesh grid.
     """
     if isinstance(node, cst.Call):
         return (module.qualified(node.func) or "").startswith("torch.")
@@ -347,8 +347,8 @@ def _asks_type(module: Module, test: cst.BaseExpression) -> bool:
 
 
 def _true_for_nothing(module: Module, test: cst.BaseExpression) -> bool | None:
-    """Return the truth of a test if something counted is zero, or a container empty; None if it asks
-    neither.
+    """Return the truth of a test if something counted is zero, or a container empty;
+    None if it asks neither.
     """
     match test:
         case cst.UnaryOperation(operator=cst.Not(), expression=expression):
@@ -377,8 +377,8 @@ _AT_ZERO: dict[type[cst.BaseCompOp], dict[object, bool]] = {
 
 
 def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool:
-    """Return whether all that is done with a variable before any other use is to move it, if some condition
-    holds.
+    """Return whether all that is done with a variable before any other use is to move it,
+    if some condition holds.
 
     That is ``if cuda: noise = noise.cuda()`` or ``noise = noise.cuda() if cuda else noise``; ``name`` is what
     is moved there, and reads ``binding``.

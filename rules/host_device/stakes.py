@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def slight(module: Module, node: cst.CSTNode) -> Impact:
-    """Return the impact of such a wait: low, but for decoding and serving, where waits are taken out at any
-    cost.
+    """Return the impact of such a wait: low, but for decoding and serving,
+    where waits are taken out at any cost.
 
     The one by which a decoding loop ends is left in by all but servers.
     """
@@ -30,8 +30,8 @@ def slight(module: Module, node: cst.CSTNode) -> Impact:
 
 
 def inherent(module: Module, node: cst.CSTNode) -> Impact:
-    """Return the impact of a wait for the size of what is wanted itself: low, but in servers, which pad
-    instead.
+    """Return the impact of a wait for the size of what is wanted itself: low, but in servers,
+    which pad instead.
     """
     return Impact.HIGH if in_server(module, node) else Impact.LOW
 

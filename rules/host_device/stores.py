@@ -47,8 +47,8 @@ class Store:
 
 
 def stored_number(module: Module, node: cst.Subscript) -> Store | None:
-    """Return the store of a number in a tensor of the device that makes the host wait; None if there is
-    none.
+    """Return the store of a number in a tensor of the device that makes the host wait;
+    None if there is none.
     """
     target = module.tree.parent(node)
     statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None

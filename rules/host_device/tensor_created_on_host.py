@@ -121,8 +121,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _is_thrown_away(module: Module, call: cst.Call) -> bool:
-    """Return whether nothing is done with what is moved: ``_ = torch.zeros(1).to(device)`` tries a device
-    out.
+    """Return whether nothing is done with what is moved:
+    ``_ = torch.zeros(1).to(device)`` tries a device out.
     """
     match module.tree.parent(call):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value="_"))]):
@@ -183,8 +183,8 @@ def _remedy(module: Module, made: Factory, move: Move) -> str:
 
 
 def _only_name(module: Module, statement: cst.CSTNode) -> bool:
-    """Return whether a statement gives its value one name, and no attribute of a class: ``a = b = …`` does
-    not.
+    """Return whether a statement gives its value one name, and no attribute of a class:
+    ``a = b = …`` does not.
     """
     assigned = [
         part
@@ -235,8 +235,8 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
 
 
 def _cuts_steps(module: Module, made: Factory, move: Move) -> bool:
-    """Return whether steps in fractions, which the device rounds in another way, are made whole numbers at
-    once.
+    """Return whether steps in fractions, which the device rounds in another way,
+    are made whole numbers at once.
     """
     if made.name == "torch.arange":
         given = [module.argument(made.call, name).constant for name in ("start", "end", "step")]

@@ -156,8 +156,8 @@ class Datasets(Part):
         return some(self._rows_only(node))
 
     def has_tokens(self, node: cst.BaseExpression) -> bool:
-        """Return whether an item is the tokens of a text that is there already, before it is fetched or
-        then.
+        """Return whether an item is the tokens of a text that is there already,
+        before it is fetched or then.
         """
         definition = self.module.value(node).definition
         if isinstance(definition, cst.ClassDef):
@@ -166,8 +166,8 @@ class Datasets(Part):
 
     @traced(Through.RETURNS)
     def _tokenized(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-        """Return whether a dataset of Datasets comes from texts that a function tokenizes:
-        ``texts.map(tokenize)``.
+        """Return whether a dataset of Datasets comes from texts
+        that a function tokenizes: ``texts.map(tokenize)``.
 
         The methods that choose and order items give such a dataset again, and its splits are its items.
         """
@@ -235,8 +235,8 @@ class Datasets(Part):
         return self._picks(method, {definition}, tokenizing)
 
     def _picks(self, function: cst.FunctionDef, seen: set[cst.CSTNode], tokenizing: bool) -> bool:
-        """Return whether a method only picks rows, itself and by what it calls; each definition is gone to
-        once.
+        """Return whether a method only picks rows, itself and by what it calls;
+        each definition is gone to once.
         """
         seen.add(function)
         return all(
@@ -248,8 +248,8 @@ class Datasets(Part):
         )
 
     def _asks_dataset(self, node: cst.Subscript) -> bool:
-        """Return whether it is ``self.dataset[i]``: an item of another dataset, which makes it in its own
-        way.
+        """Return whether it is ``self.dataset[i]``: an item of another dataset,
+        which makes it in its own way.
         """
         owner = node.value
         if isinstance(owner, cst.Subscript):
@@ -286,8 +286,8 @@ class Datasets(Part):
         return any(self._generates_with_model(each) or self._holds_moved(each) for each in given) or None
 
     def loads_ahead(self, node: cst.BaseExpression) -> bool:
-        """Return whether a dataset is told how many workers it has, as one that fills a queue of its own
-        is.
+        """Return whether a dataset is told how many workers it has,
+        as one that fills a queue of its own is.
         """
         return some(self._has_workers(node))
 
@@ -324,8 +324,8 @@ class Datasets(Part):
         return self._is_transfer(node) or None
 
     def _generates_with_model(self, given: cst.BaseExpression) -> bool:
-        """Return whether a dataset is given a function of the file that gets its items from a model on a
-        device.
+        """Return whether a dataset is given a function of the file that gets its items
+        from a model on a device.
 
         No worker process could run it, and what it hands out may be in the memory of the device.
         """
@@ -440,8 +440,8 @@ class Datasets(Part):
 
     @traced(Through.ITEMS)
     def _is_plain(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-        """Return whether what is iterated is a file, a range, a list: nothing that could know about
-        workers.
+        """Return whether what is iterated is a file, a range, a list:
+        nothing that could know about workers.
         """
         match node:
             case cst.Call():

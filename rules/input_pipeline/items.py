@@ -37,8 +37,8 @@ class Items(Part):
         return node is not None and self.datasets.on_accelerator(node)
 
     def _ignores_workers(self, call: cst.Call) -> bool:
-        """Return whether what the loader reads is, on some path, an iterable dataset that knows of no
-        workers.
+        """Return whether what the loader reads is, on some path,
+        an iterable dataset that knows of no workers.
         """
         node = self.loaders.dataset(call)
         made: list[cst.BaseExpression | None] = [node]
@@ -48,8 +48,8 @@ class Items(Part):
         return any(isinstance(d, cst.ClassDef) and self.datasets.ignores_workers(d) for d in definitions)
 
     def yields_raw_items(self, call: cst.Call) -> bool:
-        """Return whether items come out as the dataset has them, in a list: ``collate_fn=list``, or none at
-        all.
+        """Return whether items come out as the dataset has them, in a list: ``collate_fn=list``,
+        or none at all.
         """
         dataset = self.loaders.dataset(call)
         if isinstance(dataset, cst.List) and not dataset.elements:
@@ -60,8 +60,8 @@ class Items(Part):
         return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
 
     def yields_tokens(self, call: cst.Call) -> bool:
-        """Return whether an item of a loader, or of a trainer, is the tokens of a text: quickly made, few
-        bytes.
+        """Return whether an item of a loader, or of a trainer, is the tokens of a text: quickly made,
+        few bytes.
         """
         node = self.loaders.dataset(call)
         return node is not None and self.datasets.has_tokens(node)

@@ -33,8 +33,8 @@ class Workers:
 
 
 def usual_workers(module: Module, call: cst.Call) -> Workers | None:
-    """Return how many workers a loader has, where that is certain or where somebody has to ask for another
-    number.
+    """Return how many workers a loader has,
+    where that is certain or where somebody has to ask for another number.
 
     The latter are options of the command line and parameters: their default is what a run has.
     """
@@ -55,8 +55,8 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
 
 @solved(True)
 def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
-    """Return whether a number of workers is 0 unless somebody asks for another: that of an option with this
-    default.
+    """Return whether a number of workers is 0 unless somebody asks for another:
+    that of an option with this default.
 
     Or of a parameter that all calls, which have to be in sight, fill with one, or leave alone.
     """
@@ -131,8 +131,8 @@ def _usual_count(module: Module, node: cst.BaseExpression) -> int | None:
 
 
 def _called_count(module: Module, call: cst.Call) -> int | None:
-    """Return ``int(workers)``, ``os.cpu_count()``, ``min(8, os.cpu_count())``: what a call makes of
-    counts.
+    """Return ``int(workers)``, ``os.cpu_count()``, ``min(8, os.cpu_count())``:
+    what a call makes of counts.
     """
     name = module.qualified(call.func)
     if name in PROCESSOR_COUNTS:
@@ -150,8 +150,8 @@ def _called_count(module: Module, call: cst.Call) -> int | None:
 
 
 def _passed_count(module: Module, parameter: Binding) -> int | None:
-    """Return the least number that the calls in a program pass for a parameter; None if that of one is
-    open.
+    """Return the least number that the calls in a program pass for a parameter;
+    None if that of one is open.
     """
     found: list[int] = []
     for caller in module.callers(parameter.scope.node):

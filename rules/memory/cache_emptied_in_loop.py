@@ -165,8 +165,8 @@ def _idle_without(module: Module, call: cst.Call) -> cst.CSTNode:
 
 
 def _only_asks(module: Module, test: cst.BaseExpression) -> bool:
-    """Return whether a condition changes nothing: names and attributes, compared or not, and
-    ``is_available()``.
+    """Return whether a condition changes nothing: names and attributes, compared or not,
+    and ``is_available()``.
     """
     return all(
         (module.qualified(node.func) or "").endswith(".is_available")

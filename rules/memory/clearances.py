@@ -104,8 +104,8 @@ def _is_abstraction(module: Module, owner: cst.BaseExpression) -> bool:
 
 
 def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
-    """Return the hot place of a call that gives memory back at every step for no reason that the file
-    shows.
+    """Return the hot place of a call that gives memory back at every step for no reason
+    that the file shows.
     """
     if not may_repeat(module, call):
         return None
@@ -120,8 +120,8 @@ def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
 
 
 def called_elsewhere(module: Module, hot: Hot, call: cst.Call) -> bool:
-    """Return whether the helper that makes the call is also called at places that do not run at every
-    step.
+    """Return whether the helper that makes the call is also called at places
+    that do not run at every step.
     """
     function = module.function(call)
     if not hot.path or function is None:
@@ -201,8 +201,8 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
 
 
 def _tries(module: Module, loop: cst.For | cst.While) -> Iterator[bool]:
-    """Yield whether the calls of a loop measure by name, or it ends with what does or does not fit into
-    memory.
+    """Yield whether the calls of a loop measure by name,
+    or it ends with what does or does not fit into memory.
     """
     for node in module.tree.descendants(loop.body):
         if isinstance(node, cst.Call):
@@ -229,7 +229,7 @@ def _is_for_memory(module: Module, handler: cst.ExceptHandler | cst.ExceptStarHa
 
 
 def explained(module: Module, call: cst.Call) -> bool:
-    """Return whether a comment gives the reason for the call: right above it, or about memory at its
-    statement.
+    """Return whether a comment gives the reason for the call: right above it,
+    or about memory at its statement.
     """
     return bool(comments.above(module, call)) or comments.says(module, call, Topic.MEMORY)

@@ -107,8 +107,8 @@ def _compared(
 
 
 def _cuts_off_ends(node: cst.Subscript) -> bool:
-    """Return whether it is ``mask[:, :, :n, :n]``, ``mask[None]``: the first rows and columns, and more
-    dimensions of one.
+    """Return whether it is ``mask[:, :, :n, :n]``, ``mask[None]``: the first rows and columns,
+    and more dimensions of one.
     """
     for element in node.slice:
         match element.slice:

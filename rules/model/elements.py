@@ -132,8 +132,8 @@ def _given_to_unknown(module: Module) -> tuple[cst.BaseExpression, ...]:
 
 
 def _runs_unknown(module: Module, call: cst.Call) -> bool:
-    """Return whether a call runs what no name in it tells: what came from a table, a parameter or an
-    attribute.
+    """Return whether a call runs what no name in it tells: what came from a table,
+    a parameter or an attribute.
     """
     called = module.value(call.func)
     match called.definition:
@@ -181,8 +181,8 @@ def _of_operation(module: Module, node: cst.BinaryOperation, dtypes: frozenset[s
 
 
 def whole(module: Module, x: cst.BaseExpression) -> bool:
-    """Return whether ``x`` is seen to be whole numbers, or no tensor: only the operations one by one take
-    it.
+    """Return whether ``x`` is seen to be whole numbers, or no tensor:
+    only the operations one by one take it.
     """
     return may_hold(module, x, NOT_FLOATING)
 

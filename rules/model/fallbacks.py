@@ -17,8 +17,8 @@ def with_fused_kernel(module: Module, node: cst.CSTNode) -> bool:
 
 
 def known_to_author(module: Module, node: cst.CSTNode, function: str) -> bool:
-    """Return whether the function around knows what torch has as ``function``: it calls it, too, or says
-    so.
+    """Return whether the function around knows what torch has as ``function``: it calls it, too,
+    or says so.
     """
     around = module.tree.enclosing(node, cst.FunctionDef)
     if around is None:

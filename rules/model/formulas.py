@@ -37,8 +37,8 @@ def through_names(module: Module, node: cst.BaseExpression, steps: int) -> list[
 def superfluous(
     module: Module, names: Sequence[cst.Name], replaced: Collection[cst.CSTNode] = ()
 ) -> tuple[list[cst.CSTNode], bool] | None:
-    """Return the statements that nothing needs once ``names`` are not read any more, and whether those are
-    all.
+    """Return the statements that nothing needs once ``names`` are not read any more,
+    and whether those are all.
 
     The names lead from one to the next, each to what the one before it is computed of. ``replaced`` are
     reads that go away in the same edit. None if a value would be left that nothing reads, or was changed
@@ -62,8 +62,8 @@ def superfluous(
 
 
 def removable(module: Module, name: cst.Name) -> cst.CSTNode | None:
-    """Return the statement that gives a name its only value, if nothing else reads it and no comment is
-    lost.
+    """Return the statement that gives a name its only value,
+    if nothing else reads it and no comment is lost.
     """
     bindings = module.bindings(name)
     if len(bindings) != 1 or len(module.uses(bindings[0])) != 1:

@@ -168,8 +168,8 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
 
 
 def scripted(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether TorchScript compiles the function that a node is in, and with it fuses its pointwise
-    steps.
+    """Return whether TorchScript compiles the function that a node is in,
+    and with it fuses its pointwise steps.
     """
     if not module.tree.mentions("script"):
         return False
@@ -187,8 +187,8 @@ def scripted(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def _given_to_scripting(module: Module) -> frozenset[Function]:
-    """Return the functions that a decorator or a call of the file has scripted, and the methods of such
-    classes.
+    """Return the functions that a decorator or a call of the file has scripted,
+    and the methods of such classes.
     """
     found: list[cst.CSTNode | None] = []
     for decorator in module.tree.nodes(cst.Decorator):

@@ -44,8 +44,8 @@ Firsts: TypeAlias = "frozenset[cst.BaseExpression | Gap]"
 
 
 def called(module: Module, call: cst.CSTNode | None) -> str | None:
-    """Return the dotted name of the very class or function of a library that a call calls, partials
-    included.
+    """Return the dotted name of the very class or function of a library that a call calls,
+    partials included.
     """
     if not isinstance(call, cst.Call):
         return None
@@ -195,8 +195,8 @@ def behind(
 
 
 def filling_of(module: Module, owner: cst.CSTNode | None) -> Filling | None:
-    """Return how code fills the list or container behind a name or an attribute of ``self``; None for
-    others.
+    """Return how code fills the list or container behind a name or an attribute of ``self``;
+    None for others.
     """
     match owner:
         case cst.Name(value=name):

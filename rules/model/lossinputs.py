@@ -38,8 +38,8 @@ def of_same_value(module: Module, given: GivenTo, function: str, names: Collecti
 
 
 def without_ending(module: Module, losses: Sequence[GivenTo]) -> list[Edits | None] | None:
-    """Return the edits that give losses what their input was computed of; None if they cannot be made
-    here.
+    """Return the edits that give losses what their input was computed of;
+    None if they cannot be made here.
     """
     edits: list[Edits | None] = []
     replaced = {name for each in losses for name in each.ending.through}

@@ -139,8 +139,8 @@ _TREATING_ALIKE = frozenset({"requires_grad", "requires_grad_", "grad", "device"
 
 
 def state_unobserved(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether nobody would notice other parameters, buffers or modules in the model that ``node``
-    belongs to.
+    """Return whether nobody would notice other parameters,
+    buffers or modules in the model that ``node`` belongs to.
 
     That is so if the file is the whole program (`seen_whole`), trains the model by itself, and does nothing
     with the state of any model but run it, move it, and hand all parameters to optimizers.
@@ -245,8 +245,8 @@ def _reveals_by_call(module: Module) -> bool:
 
 
 def _shows_model(module: Module) -> bool:
-    """Return whether a model may be printed or made a text: its layers are listed there, with their
-    arguments.
+    """Return whether a model may be printed or made a text: its layers are listed there,
+    with their arguments.
     """
     return any(node is None or _may_hold_model(module, node) for node in shown(module))
 
@@ -271,8 +271,8 @@ def _may_hold_model(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _tells_parameters(module: Module) -> bool:
-    """Return whether ``parameters()`` goes anywhere but to an optimizer, or to what treats all of them
-    alike.
+    """Return whether ``parameters()`` goes anywhere but to an optimizer,
+    or to what treats all of them alike.
     """
     for attribute in module.tree.nodes(cst.Attribute):
         if attribute.attr.value != "parameters":
@@ -323,8 +323,8 @@ def _treated_alike(module: Module, use: cst.Name) -> bool:
 
 
 def _tells_groups(module: Module) -> bool:
-    """Return whether the groups of an optimizer are used for more than their options:
-    ``group["lr"] = lr``.
+    """Return whether the groups of an optimizer are used
+    for more than their options: ``group["lr"] = lr``.
     """
     for attribute in module.tree.nodes(cst.Attribute):
         if attribute.attr.value != "param_groups":

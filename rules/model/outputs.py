@@ -169,8 +169,8 @@ class _Outputs:
         return list(found)
 
     def _makers(self, definition: cst.ClassDef) -> list[cst.Call] | None:
-        """Return the calls that make the models of a class; None if others may make some, or derive from
-        it.
+        """Return the calls that make the models of a class; None if others may make some,
+        or derive from it.
         """
         home = self._module.home(definition)
         binding = home.binding_of(definition)

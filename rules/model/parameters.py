@@ -215,8 +215,8 @@ def _takes_by_place(module: Module, use: Use) -> Verdict[bool]:
 
 @traced(Through.NOTHING)
 def _goes_along(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Return whether what is zipped with parameters comes from parameters, one each; by its name it should
-    fit.
+    """Return whether what is zipped with parameters comes from parameters, one each;
+    by its name it should fit.
     """
     if any(has(name, Role.PER_PARAMETER) for name in named(module, node)):
         return True

@@ -274,8 +274,8 @@ def argument_steps(arguments: Iterable[cst.Arg]) -> list[Step]:
 
 
 def _second(node: cst.BaseExpression) -> cst.BaseExpression:
-    """Return the layer of a ``("name", layer)`` pair, as in the list that an ordered dictionary is made
-    of.
+    """Return the layer of a ``("name", layer)`` pair,
+    as in the list that an ordered dictionary is made of.
     """
     if isinstance(node, cst.Tuple) and len(node.elements) == 2:
         name, layer = node.elements

@@ -253,8 +253,8 @@ def _only_indices(module: Module, call: cst.Call) -> bool:
 
 
 def _same_dimension(module: Module, function: Operation, dim: int | None) -> bool:
-    """Return whether a maximum along ``dim`` is looked for among elements that the function keeps in their
-    order.
+    """Return whether a maximum along ``dim`` is looked for among elements
+    that the function keeps in their order.
     """
     if function.name == "sigmoid":
         return True
@@ -266,8 +266,8 @@ def _same_dimension(module: Module, function: Operation, dim: int | None) -> boo
 
 
 def _same_run(module: Module, pick: cst.Call, need: cst.CSTNode) -> bool:
-    """Return whether a use that needs the probabilities may run in the same call, or iteration, as the
-    other.
+    """Return whether a use that needs the probabilities may run in the same call, or iteration,
+    as the other.
     """
     if module.function(pick) is not module.function(need):
         return True
@@ -277,8 +277,8 @@ def _same_run(module: Module, pick: cst.Call, need: cst.CSTNode) -> bool:
 
 
 def _without(module: Module, function: Operation, picks: Sequence[_Pick]) -> Fix | None:
-    """Return the fix that asks the logits; None if they cannot be written where the probabilities are
-    read.
+    """Return the fix that asks the logits;
+    None if they cannot be written where the probabilities are read.
     """
     if len(picks) != 1:
         return None

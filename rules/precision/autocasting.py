@@ -48,8 +48,8 @@ _BOOKKEEPING = frozenset(
 
 
 def autocast_dtype(module: Module, call: cst.Call) -> str | None:
-    """Return the dtype that a call of ``autocast`` asks for on an accelerator; None if that cannot be
-    told.
+    """Return the dtype that a call of ``autocast`` asks for on an accelerator;
+    None if that cannot be told.
     """
     argument = module.argument(call, "dtype")
     if not argument.given:
@@ -114,8 +114,8 @@ def makes_scaler(module: Module, call: cst.Call) -> bool:
 
 
 def _turns_on_all(module: Module, test: cst.BaseExpression) -> bool:
-    """Return whether a test asks for mixed precision or for a GPU, and for nothing else, going by its
-    words.
+    """Return whether a test asks for mixed precision or for a GPU, and for nothing else,
+    going by its words.
     """
     parts = (test, *module.tree.descendants(test))
     names = [part.value for part in parts if isinstance(part, (cst.Name, cst.SimpleString))]
@@ -163,8 +163,8 @@ def backward_under_autocast(module: Module, block: cst.With) -> cst.Call | None:
 
 
 def helper_under_autocast(module: Module, block: cst.With) -> tuple[cst.Call, cst.Call] | None:
-    """Return a call in this very block that runs a function of the file with a backward pass or a step, and
-    that.
+    """Return a call in this very block that runs a function of the file with a backward pass or a step,
+    and that.
     """
     if not any(turns_autocast_on(module, item.item) for item in block.items):
         return None
@@ -179,8 +179,8 @@ def helper_under_autocast(module: Module, block: cst.With) -> tuple[cst.Call, cs
 
 @solved(None)
 def _done_in(module: Module, function: Function | None) -> cst.Call | None:
-    """Return the backward pass or step that a function runs, itself or by others, whatever it is called
-    with.
+    """Return the backward pass or step that a function runs, itself or by others,
+    whatever it is called with.
     """
     if not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
         return None
@@ -209,8 +209,8 @@ def _asks_parameter(module: Module, test: cst.BaseExpression) -> bool:
 
 
 def _is_backward(module: Module, call: cst.Call) -> bool:
-    """Return whether a pass leaves gradients in the parameters; ``autograd.grad`` may be a part of the
-    loss.
+    """Return whether a pass leaves gradients in the parameters;
+    ``autograd.grad`` may be a part of the loss.
     """
     return module.home(call).qualified(call.func) != "torch.autograd.grad"
 
@@ -227,8 +227,8 @@ def _steps(module: Module, call: cst.Call) -> bool:
 
 
 def _innermost(module: Module, call: cst.Call) -> cst.With | None:
-    """Return the innermost block around a call that turns autocast on; None if one within that turns it
-    off.
+    """Return the innermost block around a call that turns autocast on;
+    None if one within that turns it off.
     """
     for item in module.flow.contexts(call, outward=True):
         if turns_autocast_on(module, item.item):

@@ -173,8 +173,8 @@ class BackendFlags(Part):
         return (order[place] if place is not None else 0, order[write.node])
 
     def _common(self, one: Write, other: Write) -> Function | bool | None:
-        """Return the function (None: the module) in which both happen, directly or by a call; False if
-        none.
+        """Return the function (None: the module) in which both happen, directly or by a call;
+        False if none.
         """
         theirs = self._homes(other)
         for home in self._homes(one):
@@ -195,8 +195,8 @@ class BackendFlags(Part):
         return found
 
     def _place(self, write: Write, function: Function | bool | None) -> cst.CSTNode | None:
-        """Return the node in the code of ``function`` by which the program gets to a write, the first if
-        several.
+        """Return the node in the code of ``function`` by which the program gets to a write,
+        the first if several.
         """
         waiting: list[cst.CSTNode] = [write.node]
         seen: set[object] = set()

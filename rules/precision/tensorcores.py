@@ -53,8 +53,8 @@ _SEQUENCES = ("torch.nn.Embedding", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.R
 
 @remembered
 def profits_from_tensor_cores(module: Module) -> bool:
-    """Return whether products of matrices are much of the work: no environment, no graphs, no tiny
-    networks.
+    """Return whether products of matrices are much of the work: no environment, no graphs,
+    no tiny networks.
     """
     program = Program.of(module)
     training = program.training or program.steps

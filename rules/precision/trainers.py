@@ -23,8 +23,8 @@ _LOADING = "transformers.PreTrainedModel.from_pretrained"
 
 
 def taker(module: Module, call: cst.Call) -> str | None:
-    """Return what takes the arguments of a call, by its name in the table of upgrades; None if it is none of
-    that.
+    """Return what takes the arguments of a call, by its name in the table of upgrades;
+    None if it is none of that.
 
     A class of the file counts as the library class that it inherits from, unless it has a constructor of its
     own; what such a constructor hands on with ``super().__init__(...)`` counts, too.
@@ -56,8 +56,8 @@ def _heirs(module: Module) -> dict[cst.ClassDef, str]:
 
 
 def _inherited(module: Module, definition: cst.ClassDef) -> str | None:
-    """Return the name in the table of the class that a class of the file inherits from, if it is no
-    mixture.
+    """Return the name in the table of the class that a class of the file inherits from,
+    if it is no mixture.
     """
     names = [name for base in module.classes.info(definition).bases for name in [_in_table(base)]]
     return names[0] if len(names) == 1 and len(definition.bases) == 1 else None
@@ -112,8 +112,8 @@ def _named(
 
 
 def _unpacked_first(module: Module, name: cst.Name) -> cst.BaseExpression | None:
-    """Return the value of a variable, asked at the first call that it is passed to, and None at the
-    others.
+    """Return the value of a variable, asked at the first call that it is passed to,
+    and None at the others.
     """
     bindings = module.bindings(name)
     if len(bindings) != 1 or bindings[0].path:
@@ -161,8 +161,8 @@ _TF32 = frozenset(
 
 
 def left_in_full_precision(module: Module, call: cst.Call) -> bool:
-    """Return whether a call makes training arguments that leave the precision at float32, and nothing else
-    sets it.
+    """Return whether a call makes training arguments that leave the precision at float32,
+    and nothing else sets it.
 
     The configurations of TRL choose bfloat16 by themselves. Unknown is what ``**kwargs`` may hold, and what a
     configuration of DeepSpeed says.
@@ -253,8 +253,8 @@ _CHECKPOINTING = frozenset({"gradient_checkpointing", "activation_checkpointing"
 
 
 def cache_beside_checkpointing(module: Module, call: cst.Call) -> cst.Arg | None:
-    """Return the argument by which a call asks for the cache of generation where activations are
-    checkpointed.
+    """Return the argument by which a call asks for the cache of generation
+    where activations are checkpointed.
     """
     asked = next((arg for arg in call.args if _is_on(module, arg, "use_cache")), None)
     if asked is None:

@@ -62,8 +62,8 @@ def at_stake(module: Module, use: cst.CSTNode, row: Upgrade) -> Impact:
 
 
 def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
-    """Return the fix that brings a use of a name to its replacement, if every release that may run it has
-    that.
+    """Return the fix that brings a use of a name to its replacement,
+    if every release that may run it has that.
     """
     if row.replacement is None or not row.is_replaceable(module.target_of(row.package)):
         return None

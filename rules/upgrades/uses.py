@@ -96,8 +96,8 @@ def _is_given(module: Module, row: Upgrade) -> bool:
 
 
 def _is_supplanted(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether the file sets the attribute that ``node`` reads, as in
-    ``F.upsample = traced(F.upsample)``.
+    """Return whether the file sets the attribute that ``node`` reads,
+    as in ``F.upsample = traced(F.upsample)``.
 
     Whoever calls it by that name finds something else there, for which the old name is needed.
     """
@@ -112,7 +112,7 @@ def _is_called(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def stands_in(module: Module, node: cst.CSTNode, package: str = TORCH) -> bool:
-    """Return whether a node is for some releases only: behind a check, tried, or for where what is tried
-    fails.
+    """Return whether a node is for some releases only: behind a check, tried,
+    or for where what is tried fails.
     """
     return ReleaseChecks.of(module).over(node, package) or ReleaseChecks.of(module).tries(node)

@@ -32,8 +32,8 @@ class Memory:
 
     @classmethod
     def of(cls, terminal: Terminal, directory: Path | None, *, off: bool = False) -> Memory:
-        """Return what is remembered in ``directory``, the user's own cache without one; nothing if it is
-        ``off``.
+        """Return what is remembered in ``directory``, the user's own cache without one;
+        nothing if it is ``off``.
         """
         memory = cls(terminal, None if off else directory or default_directory(), None)
         memory.store = memory._open(memory.directory, named=directory is not None)
@@ -91,8 +91,8 @@ def of_project(layer: Layer) -> bool:
 
 
 def outside(layer: Layer) -> bool:
-    """Return whether the cache folder that a config file names lies elsewhere, links followed, than below
-    it.
+    """Return whether the cache folder that a config file names lies elsewhere, links followed,
+    than below it.
     """
     assert layer.path is not None
     folder, directory = (os.path.realpath(path) for path in (layer.path.parent, layer.values["cache_dir"]))

@@ -455,8 +455,8 @@ def _streams(chosen: Options) -> bool:
 def _told_at_once(
     terminal: Terminal, chosen: Options, rules: Mapping[str, Rule], outcome: _Outcome
 ) -> Iterator[Callable[[tuple[Diagnostic, ...]], None]]:
-    """Yield a function that prints the findings of a file, in a format that streams; else it prints
-    nothing.
+    """Yield a function that prints the findings of a file, in a format that streams;
+    else it prints nothing.
     """
     if not _streams(chosen):
         yield lambda _: None
@@ -625,8 +625,8 @@ def _restriction(chosen: Options) -> str:
 
 
 def _project(directory: Path) -> Path:
-    """Return the folder that trackers of findings know files relative to: the checkout of a CI job, a
-    repository.
+    """Return the folder that trackers of findings know files relative to: the checkout of a CI job,
+    a repository.
     """
     named = (os.environ.get(name) for name in ("CI_PROJECT_DIR", "GITHUB_WORKSPACE"))
     checkouts = (Path(name).resolve() for name in named if name)
@@ -649,8 +649,8 @@ def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
 
 
 def _rendered(chosen: Options, report: Report) -> str:
-    """Return the report in a format, with the advice if that has a place for it or nothing else is asked
-    for.
+    """Return the report in a format, with the advice if that has a place for it
+    or nothing else is asked for.
     """
     renderer = _renderer(chosen)
     if chosen.statistics or not report.advice:

@@ -94,8 +94,8 @@ def config_values(_: click.Context, __: click.Parameter, incomplete: str) -> lis
 
 
 def _in_list(incomplete: str) -> list[CompletionItem]:
-    """Return what the word behind the last comma may become; the words before it stay, and are not offered
-    again.
+    """Return what the word behind the last comma may become; the words before it stay,
+    and are not offered again.
     """
     from torchlint.selectors import ALL
 

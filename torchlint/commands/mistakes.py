@@ -24,8 +24,8 @@ def message(error: click.UsageError) -> str:
 
 
 def _meant(error: click.NoSuchOption) -> str:
-    """Return the long option of the command that was likely meant; the dashes, which all have, do not
-    count.
+    """Return the long option of the command that was likely meant; the dashes, which all have,
+    do not count.
     """
     from torchlint.options import did_you_mean
 

@@ -132,8 +132,8 @@ class Terminal:
     silent: bool = False
 
     def colored(self, stream: TextIO) -> bool:
-        """Return whether colour goes to ``stream``: the flag decides, then NO_COLOR, FORCE_COLOR, the
-        terminal.
+        """Return whether colour goes to ``stream``: the flag decides, then NO_COLOR, FORCE_COLOR,
+        the terminal.
         """
         if self.color != "auto":
             return self.color == "always"
@@ -142,8 +142,8 @@ class Terminal:
         return bool(os.environ.get("FORCE_COLOR")) or (is_terminal(stream) and _understands_escapes())
 
     def hyperlinks(self, stream: TextIO) -> bool:
-        """Return whether the terminal behind ``stream`` follows links: FORCE_HYPERLINK decides, then what it
-        is.
+        """Return whether the terminal behind ``stream`` follows links: FORCE_HYPERLINK decides,
+        then what it is.
         """
         forced = os.environ.get("FORCE_HYPERLINK")
         if forced:
@@ -179,8 +179,8 @@ class Terminal:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Print what torchlint's modules log in this process if ``--verbose`` asks for it, tracebacks of
-        rules too.
+        """Print what torchlint's modules log in this process if ``--verbose`` asks for it,
+        tracebacks of rules too.
         """
         if not self.verbose:
             yield

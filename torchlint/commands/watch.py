@@ -72,8 +72,8 @@ class Memory:
                 yield self._kept[path][3]
 
     def _changed_projects(self, paths: Sequence[Path], layout_for: LayoutFor | None) -> dict[Path, bool]:
-        """Return for each path whether a file of its project came, went or changed since this was last
-        asked.
+        """Return for each path whether a file of its project came,
+        went or changed since this was last asked.
         """
         states: dict[Path, dict[Path, State]] = {}
         found = {}

@@ -225,8 +225,8 @@ def _part_of_model(name: str) -> str:
 
 
 def _boxes(rows: Sequence[tuple[str, ...]]) -> str:
-    """Return one box upon the other; the last cell of a row takes the space that the titles before it
-    leave.
+    """Return one box upon the other; the last cell of a row takes the space
+    that the titles before it leave.
     """
     widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
     widths.append(_WIDTH - sum(width + 3 for width in widths) - 4)

@@ -98,8 +98,8 @@ def load(command: str) -> list[Case]:
 
 
 def generate() -> Mapping[Path, str]:
-    """Return the page of everything measured, and the data that is shipped; nothing if there is nothing to
-    tell.
+    """Return the page of everything measured, and the data that is shipped;
+    nothing if there is nothing to tell.
     """
     bench, programs = load("bench"), load("verify")
     if not bench and not programs:
@@ -117,8 +117,8 @@ def generate() -> Mapping[Path, str]:
 
 
 def summary() -> str:
-    """Return the part of README.md: each rule at each size, pooled over all machines with a device of one
-    kind.
+    """Return the part of README.md: each rule at each size,
+    pooled over all machines with a device of one kind.
     """
     kinds = _kinds(pooled(load("bench")))
     if not kinds:
@@ -147,8 +147,8 @@ def summary() -> str:
 
 
 def section(cases: Sequence[Case], code: str) -> str:
-    """Return what was measured of a rule, for its page; empty if nothing was. ``cases`` are those of
-    ``bench``.
+    """Return what was measured of a rule, for its page;
+    empty if nothing was. ``cases`` are those of ``bench``.
     """
     return effects.section(code, of(cases, code))
 
@@ -162,8 +162,8 @@ def of(cases: Sequence[Case], code: str) -> Sequence[Effect]:
 
 
 def pooled(cases: Sequence[Case]) -> list[Case]:
-    """Return one case for each rule and size: the latest that told something, with the times of all runs of
-    it.
+    """Return one case for each rule and size: the latest that told something,
+    with the times of all runs of it.
 
     Runs are pooled by `torchlint.dev.pooling` if they ran the same program on the same kind of device, with
     as many ranks. The verdict is that of the pooled interval, by the threshold of the quietest run.
@@ -209,8 +209,8 @@ def _program(case: Case) -> tuple[object, ...]:
 
 
 def _scale(cases: Iterable[Case]) -> float:
-    """Return how much too small the standard errors of single runs are, by all cases that ran more than
-    once.
+    """Return how much too small the standard errors of single runs are,
+    by all cases that ran more than once.
     """
     repeated: dict[object, list[Interval]] = {}
     for case in cases:
@@ -303,8 +303,8 @@ def _pair(before: float | None, after: float | None) -> Mapping[str, float] | No
 
 
 def _figures_of(values: Mapping[str, float]) -> Mapping[str, float]:
-    """Return it with four figures, more than any of these measurements is good for; whole numbers as they
-    are.
+    """Return it with four figures, more than any of these measurements is good for;
+    whole numbers as they are.
     """
     return {key: value if isinstance(value, int) else float(f"{value:.4g}") for key, value in values.items()}
 

@@ -110,8 +110,8 @@ def orphans() -> list[Path]:
 
 
 def rows(results: Mapping[str, Any], tree: Mapping[str, Any]) -> list[Row]:
-    """Return what was measured of each tool on a tree, the quickest first, then what could not be
-    measured.
+    """Return what was measured of each tool on a tree, the quickest first,
+    then what could not be measured.
     """
     found = [_row(tool, tree) for tool in results["tools"]]
     return sorted(found, key=lambda row: (row.rate is None, row.rate or 0.0, row.name))

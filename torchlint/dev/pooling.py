@@ -53,8 +53,8 @@ def pooled(runs: Sequence[Interval], factor: float = 1.0) -> Interval:
 
 
 def contradicts(run: Interval, published: Interval, factor: float = 1.0) -> bool:
-    """Return whether a new run differs from the pooled figure by more than both their intervals allow at 95
-    %.
+    """Return whether a new run differs from the pooled figure
+    by more than both their intervals allow at 95 %.
     """
     (new, old), (mine, theirs) = _logarithms([run, published])
     return abs(new - old) > NORMAL * sqrt((factor * mine) ** 2 + theirs**2)

@@ -168,8 +168,8 @@ def _copied(folder: Path) -> str:
 
 
 def _tried(python: Path, wheel: Path, version: str, folder: Path) -> object:
-    """Return what a new environment with the wheel finds in the example programs: rule, file and line of
-    each.
+    """Return what a new environment with the wheel finds in the example programs: rule,
+    file and line of each.
     """
     _run([str(python), "-m", "venv", str(folder / "env")])
     bin_folder = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
@@ -213,8 +213,8 @@ def _write_sbom(folder: Path, sbom: Path) -> None:
 
 
 def pythons() -> Sequence[Path]:
-    """Return the interpreters to try the release with: those of pyenv and on the PATH, one of each minor
-    version.
+    """Return the interpreters to try the release with: those of pyenv and on the PATH,
+    one of each minor version.
     """
     root = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     candidates = [path / "bin" / "python" for path in sorted(root.glob("3.*"))]

@@ -122,8 +122,8 @@ def new_rule(code: str, name: str, family: str, root: Path = ROOT, *, folder: bo
 
 
 def _with_line(changelog: str, line: str) -> str:
-    """Return a changelog with another line under "Added" of its unreleased version, which is begun if need
-    be.
+    """Return a changelog with another line under "Added" of its unreleased version,
+    which is begun if need be.
     """
     head, *versions = re.split(r"^(?=## )", changelog, flags=re.MULTILINE)
     if not versions or "unreleased" not in versions[0].partition("\n")[0].lower():

@@ -48,8 +48,8 @@ def by_size(effects: Sequence[Effect]) -> str:
 
 
 def over_all(rules: Iterable[Rule], effects: Mapping[str, Sequence[Effect]]) -> str:
-    """Return the size in which each rule gains most, the largest gain first; rules without a ratio are left
-    out.
+    """Return the size in which each rule gains most, the largest gain first;
+    rules without a ratio are left out.
     """
     best = []
     for rule in rules:
@@ -93,8 +93,8 @@ def _number(ratio: float) -> str:
 
 
 def _place(ratio: float) -> float:
-    """Return where a ratio stands on the axis, in percent of its length; what is beyond an end stands
-    there.
+    """Return where a ratio stands on the axis, in percent of its length;
+    what is beyond an end stands there.
     """
     inside = min(max(ratio, _LOW), _HIGH)
     return 100 * math.log(inside / _LOW) / math.log(_HIGH / _LOW)

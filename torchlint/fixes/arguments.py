@@ -47,8 +47,8 @@ def set_argument(module: Module, call: cst.Call, name: str, code: str) -> Edits 
 
 
 def filled_by_callers(module: Module, given: cst.BaseExpression | None) -> bool:
-    """Return whether an argument is a parameter of the function around it, so that its callers decide on
-    it.
+    """Return whether an argument is a parameter of the function around it,
+    so that its callers decide on it.
     """
     return isinstance(given, cst.Name) and any(
         binding.kind is BindingKind.PARAMETER for binding in module.bindings(given)
@@ -156,8 +156,8 @@ def _opening_bracket(tree: SyntaxTree, call: cst.Call) -> int:
 
 
 def _own_line_indent(tree: SyntaxTree, call: cst.Call, comma: int | None, close: int) -> str | None:
-    """Return the indentation for a further line of arguments, None if the arguments do not stand one a
-    line.
+    """Return the indentation for a further line of arguments,
+    None if the arguments do not stand one a line.
     """
     source = tree.text
     starts = [tree.span(argument).start for argument in call.args]

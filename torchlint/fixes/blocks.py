@@ -119,8 +119,8 @@ def wrap_with(
 def dissolve_in(
     module: Module, nodes: Iterable[cst.CSTNode], alike: Callable[[cst.With], bool]
 ) -> Edits | None:
-    """Return the edits that dissolve all blocks inside of ``nodes`` that are ``alike``; None if one cannot
-    be.
+    """Return the edits that dissolve all blocks inside of ``nodes`` that are ``alike``;
+    None if one cannot be.
     """
     tree = module.tree
     edits: list[Edit] = []
@@ -138,8 +138,8 @@ def dissolve_in(
 def _joined(
     tree: SyntaxTree, sibling: cst.CSTNode, indent: str, alike: Callable[[cst.With], bool]
 ) -> Span | None:
-    """Return the lines of the header of a neighbouring block that statements with ``indent`` may become part
-    of.
+    """Return the lines of the header of a neighbouring block that statements
+    with ``indent`` may become part of.
     """
     if not isinstance(sibling, cst.With) or not alike(sibling):
         return None

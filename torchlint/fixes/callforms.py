@@ -26,8 +26,8 @@ Form = Callable[["Module", cst.Call], Edits | None]
 
 
 def given(call: cst.Call, *parameters: str) -> dict[str, cst.Arg] | None:
-    """Return the arguments of a call by the names of its parameters, in order; None if stars hide some of
-    them.
+    """Return the arguments of a call by the names of its parameters, in order;
+    None if stars hide some of them.
     """
     found: dict[str, cst.Arg] = {}
     for position, arg in enumerate(call.args):
@@ -38,8 +38,8 @@ def given(call: cst.Call, *parameters: str) -> dict[str, cst.Arg] | None:
 
 
 def constant(module: Module, arg: cst.Arg | None, default: object) -> object:
-    """Return what an argument is, the default if it is absent; an object equal to nothing if it is not
-    known.
+    """Return what an argument is, the default if it is absent;
+    an object equal to nothing if it is not known.
     """
     if arg is None:
         return default
@@ -117,8 +117,8 @@ def _symeig(module: Module, call: cst.Call) -> Edits | None:
 
 
 def _eigenvalues(module: Module, call: cst.Call) -> Edits | None:
-    """Return ``torch.symeig`` without the vectors, of which ``torch.linalg.eigvalsh`` gives the values
-    alone.
+    """Return ``torch.symeig`` without the vectors,
+    of which ``torch.linalg.eigvalsh`` gives the values alone.
     """
     found = given(call, "input", "eigenvectors", "upper")
     if found is None or "input" not in found or "out" in found or "upper" in found:

@@ -57,8 +57,8 @@ def _is_text(node: cst.BaseExpression) -> bool:
 
 
 def _means_the_same(module: Module, setting: Setting, at: cst.CSTNode) -> bool:
-    """Return whether the name of the environment, as the setting spells it, is bound at another place,
-    too.
+    """Return whether the name of the environment, as the setting spells it,
+    is bound at another place, too.
     """
     node = setting.node
     owners = [node.func] if isinstance(node, cst.Call) else [target.target for target in node.targets]

@@ -51,8 +51,8 @@ def newline_near(tree: SyntaxTree, at: int) -> str:
 
 
 def after_comma(text: str, start: int, limit: int) -> int | None:
-    """Return the offset behind the comma between two arguments; comments are skipped. None if there is
-    none.
+    """Return the offset behind the comma between two arguments;
+    comments are skipped. None if there is none.
     """
     at = start
     while at < limit:

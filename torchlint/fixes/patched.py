@@ -18,8 +18,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def touch_patched(module: Module, edits: Sequence[Edit]) -> bool:
-    """Return whether a file of the project replaces a name that ``edits`` take out, or whose calls they
-    change.
+    """Return whether a file of the project replaces a name that ``edits`` take out,
+    or whose calls they change.
 
     ``mock.patch("package.module.Loader")`` fails without a ``Loader``, and the stand-in takes the arguments
     that the file passes today.

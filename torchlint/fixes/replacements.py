@@ -111,8 +111,8 @@ def _upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
 
 
 def brought(module: Module, node: cst.CSTNode, row: Upgrade) -> Edits | None:
-    """Return the edits that bring a use of a name to its replacement, wherever that is; None if they cannot
-    be made.
+    """Return the edits that bring a use of a name to its replacement, wherever that is;
+    None if they cannot be made.
 
     A name that is imported from its module is renamed with its import and all its other uses at once. An
     import of which nothing would be left is dropped.
@@ -302,8 +302,8 @@ def _is_old(binding: Binding) -> bool:
 
 
 def _is_for_this(module: Module, binding: Binding) -> bool:
-    """Return whether an import of a package is there for names that were given up only, and would be left
-    unused.
+    """Return whether an import of a package is there for names that were given up only,
+    and would be left unused.
     """
     return all(
         any(upgrade_at(module, above) is not None for above in module.tree.ancestors(read))
@@ -348,8 +348,8 @@ def _bound(module: Module, statement: Import) -> list[Binding]:
 
 
 def _moved(module: Module, statement: Import, rows: list[Upgrade]) -> Edits | None:
-    """Return the edit that makes an import name the new place; None if not all of what it names has moved
-    there.
+    """Return the edit that makes an import name the new place;
+    None if not all of what it names has moved there.
     """
     bound = _bound(module, statement)
     names = [canonical(binding.imported or "") for binding in bound]
@@ -396,8 +396,8 @@ def _sole(module: Module, binding: Binding) -> bool:
 
 
 def _is_handed_out(module: Module, binding: Binding) -> bool:
-    """Return whether another file of the project, a test among them, may use an imported name by way of this
-    one.
+    """Return whether another file of the project, a test among them,
+    may use an imported name by way of this one.
     """
     return (
         module.link is not None

@@ -75,8 +75,8 @@ def _opens_block(tree: SyntaxTree, block: cst.IndentedBlock, statement: cst.CSTN
 
 
 def _blank_lines_before(source: str, start: int) -> int:
-    """Return how many lines right above a line have nothing on them; two at most, as formatters leave
-    them.
+    """Return how many lines right above a line have nothing on them; two at most,
+    as formatters leave them.
     """
     count = 0
     while start > 0 and count < 2:

@@ -76,8 +76,8 @@ def without_unused_imports(module: Module, edits: Sequence[Edit], *, safe: bool)
 
 @remembered
 def _removable(module: Module) -> dict[str, tuple[cst.ImportAlias, list[int]]]:
-    """Return the imported names that may go, each with the import and the places of all its other
-    occurrences.
+    """Return the imported names that may go,
+    each with the import and the places of all its other occurrences.
     """
     tree = module.tree
     aliases: dict[str, list[cst.ImportAlias]] = {}
@@ -102,15 +102,15 @@ def _removable(module: Module) -> dict[str, tuple[cst.ImportAlias, list[int]]]:
 
 
 def _is_plain(text: str, name: str) -> bool:
-    """Return whether a name is spelt in one way only: the interpreter takes letters of other widths for the
-    same.
+    """Return whether a name is spelt in one way only:
+    the interpreter takes letters of other widths for the same.
     """
     return unicodedata.normalize("NFKC", text).count(name) == text.count(name)
 
 
 def _bound_name(alias: cst.ImportAlias) -> str | None:
-    """Return the name that an import binds; None for a re-export (``as`` the same name) and
-    ``import a.b``.
+    """Return the name that an import binds;
+    None for a re-export (``as`` the same name) and ``import a.b``.
     """
     if alias.asname is None:
         return alias.name.value if isinstance(alias.name, cst.Name) else None
@@ -183,8 +183,8 @@ def _root(name: cst.BaseExpression) -> str:
 
 
 def _is_private(module: Module, name: str, alias: cst.ImportAlias) -> bool:
-    """Return whether a name is the file's own affair: one of a function, or one with an underscore in
-    front.
+    """Return whether a name is the file's own affair: one of a function,
+    or one with an underscore in front.
     """
     return name.startswith("_") or module.names.scope(alias).kind is ScopeKind.FUNCTION
 

@@ -37,8 +37,8 @@ def render(made: Environment, template: str, **shown: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return control characters as visible ones and halves of pairs as question marks: HTML allows
-    neither.
+    """Return control characters as visible ones and halves of pairs as question marks:
+    HTML allows neither.
     """
     return text.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")
 

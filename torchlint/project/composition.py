@@ -149,8 +149,8 @@ def _nested(table: Table, package: tuple[str, ...]) -> Table:
 
 
 def _merged(first: Table, second: Table, *, ordered: bool) -> Table:
-    """Return two mappings as one, of which the second wins; nobody where they differ and it is not
-    ``ordered``.
+    """Return two mappings as one, of which the second wins;
+    nobody where they differ and it is not ``ordered``.
     """
     items = dict(first.items)
     for key, value in second.items.items():

@@ -116,8 +116,8 @@ def _hydra(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _places(file: Path, name: PurePosixPath, root: Path) -> Iterator[Path]:
-    """Yield where a name may lead that a program has: from its folder, or from one above it in the
-    project.
+    """Yield where a name may lead that a program has: from its folder,
+    or from one above it in the project.
     """
     if name.is_absolute():
         return

@@ -38,8 +38,8 @@ class Exposure:
         return self._index.library and self._is_exported(file, name)
 
     def _is_exported(self, file: Path, name: str) -> bool:
-        """Return whether a library hands out a name: no part of its dotted path has an underscore in
-        front.
+        """Return whether a library hands out a name:
+        no part of its dotted path has an underscore in front.
         """
         root = self._index.folders.root
         packaged = is_in_package(file) or any(

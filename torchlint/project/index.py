@@ -102,8 +102,8 @@ class Index:
         return {file: rank for rank, file in enumerate(self.ordered, start=1)}
 
     def rank(self, file: Path) -> int:
-        """Return the place of a file in the order of the project's files; 0 for one that is not among
-        them.
+        """Return the place of a file in the order of the project's files;
+        0 for one that is not among them.
         """
         return self._ranks.get(file, 0)
 
@@ -265,8 +265,8 @@ class Index:
         return self._importers.get(file, frozenset())
 
     def users(self, file: Path) -> frozenset[Path]:
-        """Return the files that may name what ``file`` defines: its importers, and those of packages above
-        it.
+        """Return the files that may name what ``file`` defines: its importers,
+        and those of packages above it.
         """
         found = self.importers(file)
         handing = [user for user in found if user.name == INIT]
@@ -369,8 +369,8 @@ class Index:
         return found
 
     def _reach(self, rank: int, *, up: bool) -> int:
-        """Return the files that import a file, or with ``up`` False those that it imports, and so on, and
-        itself.
+        """Return the files that import a file, or with ``up`` False those that it imports, and so on,
+        and itself.
 
         Sets of files are numbers here, with the bit of each rank: unlike sets of paths, they are joined fast
         enough to do so for every file of a large project.

@@ -48,8 +48,8 @@ class Layout:
     """The files of YAML and JSON that programs may name."""
 
     def with_texts(self, texts: Mapping[Path, str]) -> Layout:
-        """Return the layout in which some files say something else than on the disk: what an editor has
-        open.
+        """Return the layout in which some files say something else than on the disk:
+        what an editor has open.
         """
         if not texts or not self.configurable:
             return self
@@ -89,8 +89,8 @@ class Layout:
         return {file: rank for rank, file in enumerate(self.every)}
 
     def index(self, known: Records | None = None) -> Index:
-        """Return the records of the files, those of earlier runs ``known``; none is read before it is asked
-        for.
+        """Return the records of the files, those of earlier runs ``known``;
+        none is read before it is asked for.
         """
         from torchlint.project.configs import Configs
         from torchlint.project.index import Index

@@ -160,8 +160,8 @@ class Program:
         return module
 
     def begin(self, source: Source, effort: Effort) -> Module | None:
-        """Return the model of a file that is to be checked, None if it cannot be read; its steps are counted
-        anew.
+        """Return the model of a file that is to be checked, None if it cannot be read;
+        its steps are counted anew.
 
         Whatever of other files has to be read for it counts for so much more.
         """
@@ -221,16 +221,16 @@ class Program:
         return len(self._direct_users(file)) <= _MOST_USERS and not self._exposure.is_open(file, name)
 
     def is_used(self, part: Any, name: str) -> bool:
-        """Return whether a file of the project, a test among them, may use a name of the top level of a
-        module.
+        """Return whether a file of the project, a test among them,
+        may use a name of the top level of a module.
         """
         file = self.file(part)
         self._note(Facet.WORDS, *self.index.users(file))
         return bool(self._exposure.users(file, name))
 
     def patched(self) -> frozenset[str]:
-        """Return the names that files of the project replace, which are part of its shape: nothing is
-        noted.
+        """Return the names that files of the project replace, which are part of its shape:
+        nothing is noted.
         """
         return self.index.patched
 
@@ -268,8 +268,8 @@ class Program:
         return known[0]
 
     def defines(self, names: Names, binding: Binding) -> bool:
-        """Return whether an import brings a function, a class or a file of the project, which is no other's
-        name.
+        """Return whether an import brings a function, a class or a file of the project,
+        which is no other's name.
         """
         found = self._look_up_import(binding)
         if not isinstance(found, Place):
@@ -369,8 +369,8 @@ class Program:
         return [module for file in files if (module := self.module(file)) is not None]
 
     def names(self, part: Any, word: str, *, instances: bool = False) -> bool:
-        """Return whether the text of a module that may use another has a word; with ``instances``, of any
-        module.
+        """Return whether the text of a module that may use another has a word; with ``instances``,
+        of any module.
         """
         file = self.file(part)
         direct = self._direct_users(file)
@@ -386,8 +386,8 @@ class Program:
         return bool(found)
 
     def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
-        """Return the configuration file that a module names; ``beside`` if it begins at the folder of the
-        module.
+        """Return the configuration file that a module names;
+        ``beside`` if it begins at the folder of the module.
         """
         return self.index.configs.find(self.file(part), name, beside=beside)
 

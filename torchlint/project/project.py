@@ -43,8 +43,8 @@ class Project:
         self._told: set[str] = set()
 
     def program(self, settings: Settings, *, anew: bool = False) -> Program:
-        """Return the files of the project as one model, with what was computed so far unless it is made
-        anew.
+        """Return the files of the project as one model,
+        with what was computed so far unless it is made anew.
         """
         from torchlint.semantics.module import alike
 
@@ -69,8 +69,8 @@ class Project:
         return self._program
 
     def _lately(self, trees: Trees, most: int) -> frozenset[Path]:
-        """Return the files that the last checks depended on, as far as their trees are not of too many
-        characters.
+        """Return the files that the last checks depended on,
+        as far as their trees are not of too many characters.
         """
         found = size = 0
         for rests in reversed(self._rests.values()):
@@ -82,8 +82,8 @@ class Project:
         return self._at_ranks(found)
 
     def apart(self, settings: Settings) -> Program:
-        """Return the files of the project as another model, with trees of its own and nothing computed
-        yet.
+        """Return the files of the project as another model,
+        with trees of its own and nothing computed yet.
         """
         from torchlint.project.program import Program, Trees
 
@@ -168,8 +168,8 @@ class Project:
         return sorted(found)
 
     def words(self, file: Path, own: Words) -> JoinedWords:
-        """Return the words of a file, of those that may lend it theirs, and of configurations that these
-        name.
+        """Return the words of a file, of those that may lend it theirs,
+        and of configurations that these name.
         """
         others = self.index.around(file)
         self._rests[file] = self._rests.get(file, 0) | self.index.ranked(others, Facet.WORDS)
@@ -205,8 +205,8 @@ class Project:
         self.forget()
 
     def holds(self, source: Source) -> bool:
-        """Return whether a file is to be checked together with others; its text is taken for that of the
-        file.
+        """Return whether a file is to be checked together with others;
+        its text is taken for that of the file.
 
         A file that no other has to do with is not, unless it reads a configuration file.
         """

@@ -182,8 +182,8 @@ class Records:
 
 
 def leading(records: Iterable[Record]) -> Iterator[object]:
-    """Yield what each of a project's files has to do with where the imports of any of them lead, rows left
-    out.
+    """Yield what each of a project's files has to do with where the imports of any of them lead,
+    rows left out.
 
     Of what it defines that are the names that some file imports; a name that is asked for in another way is
     looked up in the file that has it, or has not.
@@ -217,8 +217,8 @@ def record(source: Source) -> Record:
 
 
 def _patched(text: str) -> tuple[str, ...]:
-    """Return the names of what a text replaces, in order; the last part alone where the rest is an
-    expression.
+    """Return the names of what a text replaces, in order;
+    the last part alone where the rest is an expression.
     """
     found: set[str] = set()
     if "patch" in text or "setattr" in text or ".spy" in text:
@@ -258,8 +258,8 @@ def skeleton(text: str) -> str:
 
 
 def _emptied(found: re.Match[str]) -> str:
-    """Return a string over several lines without what it says; what is left of it stands in one logical
-    line.
+    """Return a string over several lines without what it says;
+    what is left of it stands in one logical line.
     """
     string = found[0]
     if string[0] == "#":
@@ -511,8 +511,8 @@ def _lazy_import(module: str, name: str, bound: str, row: int) -> Import:
 
 
 def _is_own_name(part: ast.expr) -> bool:
-    """Return whether a text that is put together begins with a dot, or with the name of the package
-    itself.
+    """Return whether a text that is put together begins with a dot,
+    or with the name of the package itself.
     """
     match part:
         case ast.FormattedValue(value=inner):

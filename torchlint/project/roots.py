@@ -34,8 +34,8 @@ def root_of(file: Path) -> Path:
 
 
 def roots_of(file: Path) -> list[Path]:
-    """Return the folders that may be the root of the project that a file belongs to, the most likely one
-    first.
+    """Return the folders that may be the root of the project that a file belongs to,
+    the most likely one first.
 
     That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
     above the package that the file is in, or else its own folder, or the highest above that with modules in
@@ -52,8 +52,8 @@ def roots_of(file: Path) -> list[Path]:
 
 
 def roots_around(folder: Path) -> list[Path]:
-    """Return the folders that may be the root of the project that the configuration files in a folder belong
-    to.
+    """Return the folders that may be the root of the project
+    that the configuration files in a folder belong to.
 
     Those are the ones of the nearest programs: those in the folder, or in one not far above it.
     """
@@ -70,15 +70,15 @@ def _has_modules(folder: Path) -> bool:
 
 
 def is_marked(folder: Path) -> bool:
-    """Return whether a folder has build metadata, settings or a repository, and so is the root of a
-    project.
+    """Return whether a folder has build metadata, settings or a repository,
+    and so is the root of a project.
     """
     return any(exists(folder / marker) for marker in _MARKERS)
 
 
 def is_root(folder: Path) -> bool:
-    """Return whether a folder is the root of a project, and no part of a package that has a project of its
-    own.
+    """Return whether a folder is the root of a project,
+    and no part of a package that has a project of its own.
 
     ``models/ops/setup.py`` builds an extension of the package ``models``, whose project lies above.
     """
@@ -102,8 +102,8 @@ def is_in_package(file: Path) -> bool:
 
 
 def is_test(file: Path, root: Path) -> bool:
-    """Return whether a file of a project holds tests, as test runners go by its name and the folders around
-    it.
+    """Return whether a file of a project holds tests,
+    as test runners go by its name and the folders around it.
     """
     name = file.stem
     if name == "conftest" or name.startswith("test_") or name.endswith("_test"):
@@ -273,8 +273,8 @@ def _read(path: Path) -> str:
 
 
 def module_at(folder: Path, name: str) -> Path | None:
-    """Return what a dotted name is below a source folder: a file, or a folder that is a package without a
-    file.
+    """Return what a dotted name is below a source folder: a file,
+    or a folder that is a package without a file.
 
     As for the interpreter, a package goes before a module of its name, and both before such a folder.
     """

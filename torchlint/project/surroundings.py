@@ -43,8 +43,8 @@ class Surroundings:
         self._present: tuple[Path, Project] | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what another process is told: everything but what was computed, the records of files
-        aside.
+        """Return what another process is told: everything but what was computed,
+        the records of files aside.
         """
         records = None if self._records is None else partial(_same, self._records())
         return {**vars(self), "_present": None, "_records": records}
@@ -57,8 +57,8 @@ class Surroundings:
                 self._present[1].holds(text)
 
     def project(self, root: Path | None) -> Project | None:
-        """Return the project with this root, with all that was computed for the files before; None without
-        one.
+        """Return the project with this root, with all that was computed for the files before;
+        None without one.
         """
         if root is None:
             return None

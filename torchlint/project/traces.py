@@ -125,8 +125,8 @@ class Contents:
         return self._given[file] if file in self._given else read_bytes(file)
 
     def salt(self, salt: bytes, layout: Layout, file: Path) -> bytes:
-        """Return what the key of a file begins with in a project: its own place counts there, and the
-        shape.
+        """Return what the key of a file begins with in a project: its own place counts there,
+        and the shape.
         """
         digest = sha256(salt + self.shape(layout))
         digest.update(_named(file))
@@ -216,8 +216,8 @@ class Contents:
         return Trace(self.snapshot(layout), "", trace.runs)
 
     def _since(self, layout: Layout, snapshot: str) -> dict[int, tuple[str, str]] | None:
-        """Return the files that have changed since a snapshot, by their places: what they held and what they
-        hold.
+        """Return the files that have changed since a snapshot, by their places:
+        what they held and what they hold.
 
         None if it is not known.
         """

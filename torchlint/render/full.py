@@ -61,8 +61,8 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
 
 
 def _impact(diagnostic: Diagnostic) -> str:
-    """Return how much is at stake, and why: how often the place runs, and what was gained in the
-    benchmark.
+    """Return how much is at stake, and why: how often the place runs,
+    and what was gained in the benchmark.
     """
     often = diagnostic.frequency.told if diagnostic.frequency is not None else None
     gained = gain(diagnostic.code).told

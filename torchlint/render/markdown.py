@@ -18,8 +18,8 @@ _SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#~$|&@:!\"']")
 
 
 def render(report: Report) -> str:
-    """Return a heading, the totals, and a row a finding, what matters most first; of very many, those that
-    fit.
+    """Return a heading, the totals, and a row a finding, what matters most first; of very many,
+    those that fit.
     """
     totals = summary.render(report).rstrip("\n").replace("\n", "  \n")
     rows: list[str] = []

@@ -108,8 +108,8 @@ def render(results: Results, width: int, *, color: bool = False) -> str:
 
 
 def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
-    """Return the lines that wait for the device: confirmed, predicted but not seen, seen but not
-    predicted.
+    """Return the lines that wait for the device: confirmed, predicted but not seen,
+    seen but not predicted.
     """
     out = f"\nSynchronizing calls in {plural(report.steps, 'step')}\n"
     if report.phases:

@@ -65,8 +65,8 @@ def _apply(text: str, edits: tuple[Edit, ...], start: int, end: int) -> str:
 def _changes(
     report: Report, old: list[str], new: list[str], shift: int, gutter: int, edge: str
 ) -> Iterator[str]:
-    """Yield the lines of one place; numbers are those of the fixed text, ``shift`` the index of its first
-    line.
+    """Yield the lines of one place; numbers are those of the fixed text,
+    ``shift`` the index of its first line.
     """
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():

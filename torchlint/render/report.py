@@ -105,8 +105,8 @@ class Report:
         return diagnostic.fix.applicability >= least
 
     def shown(self, path: Path) -> str:
-        """Return the path as people read it: relative to ``root`` if it lies below, control characters
-        visible.
+        """Return the path as people read it: relative to ``root`` if it lies below,
+        control characters visible.
 
         A line that begins with it is never a command of GitHub Actions, ``::error::…``.
         """
@@ -188,8 +188,8 @@ def severity_color(severity: Severity) -> Color:
 
 
 def visible(text: str) -> str:
-    """Return ``text`` with control characters replaced by visible ones, so that no program drives the
-    terminal.
+    """Return ``text`` with control characters replaced by visible ones,
+    so that no program drives the terminal.
 
     Nor does it drive a build server that reads the log: Azure Pipelines obeys ``##vso[…]`` anywhere in a
     line, GitHub Actions ``##[…]``. The bracket becomes one that looks alike; a line stays as long as it is.
@@ -203,8 +203,8 @@ _LOGGING_COMMAND = re.compile(r"(##(?:vso)?)\[", re.IGNORECASE)
 
 
 def visible_lines(text: str) -> str:
-    """Return the same for a text of several lines, none of which is a command of GitHub Actions,
-    ``::error::…``.
+    """Return the same for a text of several lines,
+    none of which is a command of GitHub Actions, ``::error::…``.
     """
     return "\n".join(_COMMAND.sub(r"\1∷", visible(line)) for line in text.split("\n"))
 

@@ -45,8 +45,8 @@ _Named = tuple[Diagnostic, str]
 
 
 def render(report: Report) -> str:
-    """Return the log of one run, indented. What is too much for GitHub is left out, the least severe
-    first.
+    """Return the log of one run, indented. What is too much for GitHub is left out,
+    the least severe first.
     """
     names = fingerprints(report.diagnostics, report.text, report.project or report.root)
     found = [
@@ -132,8 +132,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _precision(rule: Rule) -> str:
-    """Return how many readers of a finding would act on it, as far as the catalogue says; nobody counted
-    them.
+    """Return how many readers of a finding would act on it, as far as the catalogue says;
+    nobody counted them.
 
     What is opt-in is so because most programs have a reason for it, and a note is advice that depends on
     the program. Nothing is `very-high`, which a count would have to show.
@@ -236,8 +236,8 @@ def _remark(report: Report, path: Path, place: Position, remark: str) -> dict[st
 
 
 def _message(diagnostic: Diagnostic) -> str:
-    """Return what is wrong, with links to what explains it; then what to do, which is no part of GitHub's
-    titles.
+    """Return what is wrong, with links to what explains it; then what to do,
+    which is no part of GitHub's titles.
     """
     links = ", ".join(
         f"[{remark.translate(_NO_BRACKETS)}]({number})"
@@ -253,8 +253,8 @@ _LINK = re.compile(r"\[([^\[\]]*)\](?=\()")
 
 
 def _literal(text: str) -> str:
-    """Return ``text`` with the code in it that readers would take for a link, such as ``f[0](1)``,
-    escaped.
+    """Return ``text`` with the code in it that readers would take for a link,
+    such as ``f[0](1)``, escaped.
     """
     return _LINK.sub(r"\\[\1\\]", text)
 

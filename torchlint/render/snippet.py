@@ -65,8 +65,8 @@ def extent(lines: list[str], start: Position, end: Position) -> tuple[int, int]:
 
 
 def render(report: Report, text: str, start: Position, end: Position, color: Color, gutter: int) -> str:
-    """Return the lines around ``start`` to ``end`` with the place underlined; empty if the text has no such
-    line.
+    """Return the lines around ``start`` to ``end`` with the place underlined;
+    empty if the text has no such line.
 
     ``gutter`` is the width of the column of line numbers.
     """
@@ -122,8 +122,8 @@ def render(report: Report, text: str, start: Position, end: Position, color: Col
 def _near(
     lines: list[str], start: Position, end: Position, width: int
 ) -> tuple[list[str], Position, Position]:
-    """Return the same place in lines that are cut far away from it, where they are so long that it takes
-    time.
+    """Return the same place in lines that are cut far away from it,
+    where they are so long that it takes time.
     """
     near = range(max(0, start.row - 1 - _CONTEXT), min(len(lines), end.row + _CONTEXT))
     most = _FAR * width

@@ -40,8 +40,8 @@ def _hidden(report: Report) -> str:
 
 
 def _most(report: Report) -> str:
-    """Return those findings of many that matter most, by impact and by what was measured; one of each
-    rule.
+    """Return those findings of many that matter most, by impact and by what was measured;
+    one of each rule.
     """
     if len(report.diagnostics) <= MANY:
         return ""

@@ -102,8 +102,8 @@ def slug(name: str) -> str:
 
 
 def names(folders: Sequence[Path]) -> Mapping[Path, str]:
-    """Return names for repositories: the team's folder and their own, or more of the path if that is not
-    enough.
+    """Return names for repositories: the team's folder and their own,
+    or more of the path if that is not enough.
     """
     ends = {folder: _ends(folder) for folder in folders}
     seen = Counter(end for several in ends.values() for end in several)

@@ -30,8 +30,8 @@ class Product:
 
 
 def product(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -> Product:
-    """Return the number and the factors that an expression is the product of; names with one use are looked
-    into.
+    """Return the number and the factors that an expression is the product of;
+    names with one use are looked into.
 
     Those names are added to ``names``, for `as_assigned`. What is made of too many operations is one factor.
     """
@@ -114,8 +114,8 @@ def plus_number(
 
 
 def only_here(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -> Operation | None:
-    """Return the operation behind an expression, or behind a name that is read nowhere else (added to
-    ``names``).
+    """Return the operation behind an expression,
+    or behind a name that is read nowhere else (added to ``names``).
 
     Whether such a name still stands for that operation is asked last, of all names of a formula that was
     recognised: see `as_assigned`.
@@ -134,8 +134,8 @@ def only_here(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -
 
 
 def as_assigned(module: Module, names: Iterable[cst.Name]) -> bool:
-    """Return whether the expressions that were assigned to some names would give the same where those are
-    read.
+    """Return whether the expressions that were assigned to some names would give the same
+    where those are read.
     """
     operations = operations_of(module)
     for name in names:
@@ -157,8 +157,8 @@ def argument(module: Module, node: cst.BaseExpression) -> str:
 
 
 def operand(module: Module, node: cst.BaseExpression) -> str:
-    """Return the code of an expression as an operand of the tightest operator: in brackets unless it is an
-    atom.
+    """Return the code of an expression as an operand of the tightest operator:
+    in brackets unless it is an atom.
     """
     code = argument(module, node)
     return code if isinstance(node, _ATOMS) else f"({code})"

@@ -152,8 +152,8 @@ class SelfAttributes(Part):
         return found
 
     def registered_name(self, argument: cst.Arg) -> str | None:
-        """Return the attribute under which ``self`` gets the argument, with ``*`` for what code makes of
-        it.
+        """Return the attribute under which ``self`` gets the argument,
+        with ``*`` for what code makes of it.
         """
         call = self.tree.parent(argument)
         if not isinstance(call, cst.Call) or not call.args:
@@ -175,8 +175,8 @@ class SelfAttributes(Part):
         return None
 
     def attribute_values(self, at: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
-        """Return all that is ever set as attribute ``name`` of ``self``; empty if some of it is out of
-        sight.
+        """Return all that is ever set as attribute ``name`` of ``self``;
+        empty if some of it is out of sight.
         """
         owner = self.enclosing_class(at)
         found: list[cst.BaseExpression] = []
@@ -194,8 +194,8 @@ class SelfAttributes(Part):
     def assigned(
         self, owner: cst.ClassDef, name: str
     ) -> list[tuple[AttributeBinding | None, cst.BaseExpression]] | None:
-        """Return what the class itself sets as attribute ``name`` of its instances; None if some is out of
-        sight.
+        """Return what the class itself sets as attribute ``name`` of its instances;
+        None if some is out of sight.
 
         Each value with its assignment, which may take a part of it; without one for ``setattr`` and the like.
         """
@@ -215,15 +215,15 @@ class SelfAttributes(Part):
         return [*found, *((None, value) for other, value in registered if may_be_same(other, name))]
 
     def set_outside(self, owner: cst.ClassDef, name: str) -> list[cst.BaseExpression]:
-        """Return the targets of assignments to an attribute ``name`` that may be one of the instances of a
-        class.
+        """Return the targets of assignments to an attribute ``name``
+        that may be one of the instances of a class.
         """
         family = self.family(owner)
         return [b.target for b in self._bindings(name).get(None, ()) if self.may_belong(b.target, family)]
 
     def may_belong(self, attribute: cst.CSTNode, family: Collection[cst.ClassDef]) -> bool:
-        """Return whether ``net.conv``, written outside of every class, may mean an attribute of these
-        classes.
+        """Return whether ``net.conv``, written outside of every class,
+        may mean an attribute of these classes.
         """
         if not isinstance(attribute, cst.Attribute) or self.self_class(attribute) is not None:
             return False
@@ -234,8 +234,8 @@ class SelfAttributes(Part):
         return made is None and value.cls is None
 
     def getattrs(self, owner: cst.ClassDef) -> list[tuple[cst.Call, str]]:
-        """Return the calls ``getattr(self, name)`` of a class and its family, with the pattern of the
-        name.
+        """Return the calls ``getattr(self, name)`` of a class and its family,
+        with the pattern of the name.
         """
         family = self.family(owner)
         return [(call, name) for call, name in self._getattr_calls if self.enclosing_class(call) in family]
@@ -251,8 +251,8 @@ class SelfAttributes(Part):
 
 
 def part_of(value: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.BaseExpression | None:
-    """Return the part of an assigned expression that a target in an unpacking gets, where the file shows
-    it.
+    """Return the part of an assigned expression that a target in an unpacking gets,
+    where the file shows it.
     """
     for step in path:
         if not isinstance(value, (cst.Tuple, cst.List)) or step is None or step >= len(value.elements):

@@ -180,8 +180,8 @@ class Backpropagation(Part):
         return self._of_gradients.holds(node) or self._leads_elsewhere(node, "_of_gradients")
 
     def _leads_elsewhere(self, node: cst.CSTNode, reach: str) -> bool:
-        """Return whether ``node`` may call a function that leads to what is looked for, in another file as
-        well.
+        """Return whether ``node`` may call a function that leads to what is looked for,
+        in another file as well.
         """
         calls = self.tree.within(node, self.tree.nodes(cst.Call))
         return any(self._leads(callee, reach) for call in calls for callee in self.module.callees(call))
@@ -236,8 +236,8 @@ class Backpropagation(Part):
                 return False
 
     def _trains_elsewhere(self, call: cst.Call, dotted: str) -> bool:
-        """Return whether another file is given a module or an optimizer to train:
-        ``fit_probe(head, features)``.
+        """Return whether another file is given a module
+        or an optimizer to train: ``fit_probe(head, features)``.
         """
         if not begins(_last_word(call.func), *_TRAINING) or self.module.callee(call) is not None:
             return False
@@ -247,8 +247,8 @@ class Backpropagation(Part):
         )
 
     def _goes_along_graph(self, call: cst.Call, dotted: str) -> bool:
-        """Return whether code of another file, by its name, wants gradients:
-        ``adversary.perturb(images)``.
+        """Return whether code of another file, by its name,
+        wants gradients: ``adversary.perturb(images)``.
         """
         if not call.args or dotted.startswith("torch.") or self.module.callee(call) is not None:
             return False
@@ -264,8 +264,8 @@ class Backpropagation(Part):
         return named is not None and self.module.value(named).kind in (Kind.UNKNOWN, Kind.OBJECT)
 
     def _is_of_library(self, node: cst.BaseExpression) -> bool:
-        """Return whether an object is an attack, or the like, of a library:
-        ``atk = torchattacks.PGD(model)``.
+        """Return whether an object is an attack, or the like,
+        of a library: ``atk = torchattacks.PGD(model)``.
         """
         if not isinstance(node, cst.Name):
             return False
@@ -315,8 +315,8 @@ class Backpropagation(Part):
         return any(not kept.isdisjoint(each._reached.places) for each in self._everywhere)
 
     def _kept_in(self, place: cst.BaseExpression) -> Iterable[Place]:
-        """Return the definitions that a name may have where something is put into what it holds, or the
-        attribute.
+        """Return the definitions that a name may have where something is put into what it holds,
+        or the attribute.
 
         ``log_probs.append(p)`` is none of ``log_probs = torch.cat(log_probs).detach()`` behind the loop.
         """
@@ -327,8 +327,8 @@ class Backpropagation(Part):
         return reaching or self.keys(place)
 
     def freed(self, node: cst.BaseExpression) -> bool:
-        """Return whether a backward pass that keeps no graph runs through a tensor that ``node`` is made
-        of.
+        """Return whether a backward pass that keeps no graph runs through a tensor
+        that ``node`` is made of.
         """
         freed = self._freed
         for name in self._live(node):
@@ -487,8 +487,8 @@ class Backpropagation(Part):
         return any(place in each._reached.places for each in self._everywhere)
 
     def carries_graph(self, node: cst.BaseExpression) -> bool:
-        """Return whether the value of an expression holds a tensor with its graph, as far as the file
-        shows.
+        """Return whether the value of an expression holds a tensor with its graph,
+        as far as the file shows.
         """
         value = self.module.value(node)
         if value.tensorlike:
@@ -522,8 +522,8 @@ class Backpropagation(Part):
 
     @remembered
     def keys(self, place: cst.BaseExpression) -> AbstractSet[Place]:
-        """Return the definitions behind a name, or the attribute, that an expression (or its item) is kept
-        in.
+        """Return the definitions behind a name, or the attribute,
+        that an expression (or its item) is kept in.
         """
         while isinstance(place, cst.Subscript):
             place = place.value
@@ -743,8 +743,8 @@ class Backpropagation(Part):
 
 
 def _container_of(iterable: cst.BaseExpression, path: tuple[object, ...]) -> cst.Name | None:
-    """Return the name of the container whose items a loop takes: those of ``x``, ``x.values()``,
-    ``x.items()``.
+    """Return the name of the container whose items a loop takes: those of ``x``,
+    ``x.values()``, ``x.items()``.
     """
     match iterable:
         case cst.Name() if not path:
@@ -785,8 +785,8 @@ def _owner_name(iterable: cst.BaseExpression) -> str | None:
 
 
 def _wants_gradients(dotted: str) -> bool:
-    """Return whether something of this full name asks for gradients; helpers that draw or read pictures do
-    not.
+    """Return whether something of this full name asks for gradients;
+    helpers that draw or read pictures do not.
     """
     return dotted.startswith(_PREPARATION_MODULES) and ".utils." not in dotted
 

@@ -45,15 +45,15 @@ class CallGraph:
         return graph
 
     def callee(self, call: cst.Call) -> Function | None:
-        """Return the function that a call runs: a method, a lambda, a module's ``forward``; None for
-        several.
+        """Return the function that a call runs: a method, a lambda, a module's ``forward``;
+        None for several.
         """
         found = self.callees(call)
         return found[0] if len(found) == 1 else None
 
     def callees(self, call: cst.Call) -> tuple[Function, ...]:
-        """Return the functions of the project one of which a call runs, in a fixed order; none for any
-        other.
+        """Return the functions of the project one of which a call runs, in a fixed order;
+        none for any other.
         """
         if self.names.qualified(call.func) is not None:
             return ()
@@ -124,8 +124,8 @@ class CallGraph:
         return sorted(found, key=self.tree.order.__getitem__)
 
     def naming(self, method: cst.FunctionDef) -> dict[cst.Call, cst.Call]:
-        """Return the calls in this file that run a method by its name, ``self.call("on_step", loss)``, and
-        how.
+        """Return the calls in this file that run a method by its name, ``self.call("on_step", loss)``,
+        and how.
         """
         named = self._calls_by_text.get(method.name.value, ())
         return {call: way for call in named if (way := self._way_to(call, method)) is not None}
@@ -143,8 +143,8 @@ class CallGraph:
         return found
 
     def _way_to(self, call: cst.Call, method: Function) -> cst.Call | None:
-        """Return the call in the function that a call runs which runs a method by the name that it is
-        given.
+        """Return the call in the function that a call runs which runs a method by the name
+        that it is given.
         """
         naming = [argument for argument in call.args if _is_name_of(argument.value, method)]
         runner = self.callee(call) if naming else None
@@ -194,8 +194,8 @@ class CallGraph:
         return tuple(sorted(found, key=self.tree.order.__getitem__))
 
     def _users(self, function: cst.CSTNode, many: bool = False) -> Sequence[Any]:
-        """Return the modules of other files that may run a function; of a library, ``many`` if that is asked
-        for.
+        """Return the modules of other files that may run a function; of a library,
+        ``many`` if that is asked for.
         """
         if self.link is None or not isinstance(function, cst.FunctionDef):
             return ()
@@ -262,8 +262,8 @@ class CallGraph:
         return _Pool(list(self.tree.calls_by_name.get(name, ())))
 
     def _overridden(self, function: cst.CSTNode) -> set[cst.CSTNode]:
-        """Return the methods of other classes of the file that this method stands in for in instances of its
-        own.
+        """Return the methods of other classes of the file that this method stands in
+        for in instances of its own.
         """
         owner = self.classes.owner(function)
         if owner is None or not isinstance(function, cst.FunctionDef):
@@ -279,8 +279,8 @@ class CallGraph:
         return through_self and self.callee(call) in methods
 
     def candidates(self, function: cst.CSTNode) -> list[_Pool]:
-        """Return the calls of this file that could run a function, of whichever file, by the names it goes
-        by.
+        """Return the calls of this file that could run a function, of whichever file,
+        by the names it goes by.
         """
         names: set[str] = set()
         if isinstance(function, cst.FunctionDef):
@@ -313,8 +313,8 @@ class CallGraph:
 
     @remembered
     def _aliases(self, name: str) -> frozenset[str]:
-        """Return further names that functions or classes of this name go by: of variables, attributes,
-        parameters.
+        """Return further names that functions or classes of this name go by: of variables,
+        attributes, parameters.
 
         They get them by plain assignment (``self.update = self.update_one``), ``partial``, as an argument, as
         a default, or as the result of the function that defines them. Many functions may share the name:
@@ -386,8 +386,8 @@ class CallGraph:
                 yield from _assigned_names(holder)
 
     def _may_call_instance(self, call: cst.Call) -> bool:
-        """Return whether a call may be one of a module instance: a variable or ``self.x``, not a known
-        name.
+        """Return whether a call may be one of a module instance: a variable or ``self.x``,
+        not a known name.
         """
         func = call.func
         if isinstance(func, cst.Name):
@@ -421,8 +421,8 @@ class CallGraph:
         return calls.bind(call, self._signature(function), unpacked=unpacked)
 
     def passed(self, call: cst.Call, function: Function, name: str) -> tuple[calls.Argument, ...]:
-        """Return what a call passes for a parameter, also by ``*args, **kwargs`` of the function around
-        it.
+        """Return what a call passes for a parameter,
+        also by ``*args, **kwargs`` of the function around it.
         """
         argument = self.bound_to(call, function).get(name)
         if not argument.unknown:
@@ -438,8 +438,8 @@ class CallGraph:
 
     @solved(())
     def handed_on(self, call: cst.Call) -> tuple[calls.Unpacked | None, ...]:
-        """Return what ``*args`` and ``**kwargs`` hold that a call hands on, for each call of the function
-        around it.
+        """Return what ``*args`` and ``**kwargs`` hold that a call hands on,
+        for each call of the function around it.
 
         None where that is not known; nothing if there are none, or it unpacks something else as well.
         """
@@ -451,8 +451,8 @@ class CallGraph:
 
     @remembered
     def _hands_on_stars(self, call: cst.Call) -> cst.FunctionDef | None:
-        """Return the function around a call that unpacks nothing but the ``*args`` and ``**kwargs`` of
-        that.
+        """Return the function around a call that unpacks nothing but the ``*args``
+        and ``**kwargs`` of that.
         """
         around = self.names.scope(call).node
         unpacked = [argument.value for argument in call.args if argument.star]
@@ -472,8 +472,8 @@ class CallGraph:
 
     @remembered
     def applied(self, function: cst.FunctionDef) -> tuple[str, str] | None:
-        """Return the parameters of a function that applies one to the tensors in another, however deep they
-        lie.
+        """Return the parameters of a function that applies one to the tensors in another,
+        however deep they lie.
 
         ``apply(f, x)`` returns ``f(x)`` for a tensor, and for a container what it makes of its parts; or a
         function defined in it does so, which it hands ``x`` to.
@@ -497,8 +497,8 @@ class CallGraph:
         return None
 
     def _returned_calls(self, function: cst.FunctionDef, within: bool = False) -> Iterator[cst.Call]:
-        """Yield the calls whose results a function returns as they are, with those of functions ``within``
-        it.
+        """Yield the calls whose results a function returns as they are,
+        with those of functions ``within`` it.
         """
         for statement in self.tree.within(function, self.tree.nodes(cst.Return)):
             if isinstance(statement.value, cst.Call):
@@ -513,8 +513,8 @@ class CallGraph:
         return bindings[0].name if bindings[0].scope.node is function else None
 
     def literal(self, node: cst.BaseExpression) -> cst.BaseExpression:
-        """Return the dict or list display that a variable stands for, if it can be no other and stays
-        unchanged.
+        """Return the dict or list display that a variable stands for,
+        if it can be no other and stays unchanged.
         """
         if not isinstance(node, cst.Name):
             return node
@@ -562,8 +562,8 @@ class _Pool:
         self._settled: dict[cst.CSTNode, list[cst.Call]] = {}
 
     def of(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
-        """Return the calls that are known to run one of some functions, and those of which it is not known
-        yet.
+        """Return the calls that are known to run one of some functions,
+        and those of which it is not known yet.
         """
         with self._rests.asked():
             return self._sorted(functions, graph)

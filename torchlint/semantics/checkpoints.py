@@ -47,8 +47,8 @@ _STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")
 
 @remembered
 def loads_weights(module: Module) -> bool:
-    """Return whether there is a call that loads weights, an option that asks for them, or the address of
-    some.
+    """Return whether there is a call that loads weights, an option that asks for them,
+    or the address of some.
 
     A base class that can load itself from a hub counts: that is how its heirs are made.
     """
@@ -88,16 +88,16 @@ def loads_published_weights(module: Module) -> bool:
 
 @remembered
 def trains_from_scratch(module: Module) -> bool:
-    """Return whether the program trains the models of a file itself, and nobody has published weights for
-    them.
+    """Return whether the program trains the models of a file itself,
+    and nobody has published weights for them.
     """
     files = (module, *module.companions(*PUBLISHED))
     return module.mentions(*_TRAINING) and not any(map(loads_published_weights, files))
 
 
 def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:
-    """Return whether a class inherits, also from one of another file, how it is filled with published
-    weights.
+    """Return whether a class inherits, also from one of another file,
+    how it is filled with published weights.
     """
     lineage = module.classes.info(definition).lineage[1:]
     return any(

@@ -118,8 +118,8 @@ class ClassInfo:
         return any(name in self.bases for name in names)
 
     def method(self, name: str) -> cst.FunctionDef | None:
-        """Return the method that an instance answers to this name with, if a class of this file defines
-        it.
+        """Return the method that an instance answers to this name with,
+        if a class of this file defines it.
         """
         for info in self.lineage:
             if name in info.methods:
@@ -317,8 +317,8 @@ class Classes:
         return not any(self.has_own(each.node, attr) for each in info.lineage)
 
     def has_own(self, node: cst.ClassDef, attr: str) -> bool:
-        """Return whether a class itself, or something else in its file, gives an attribute to its
-        instances.
+        """Return whether a class itself, or something else in its file,
+        gives an attribute to its instances.
         """
         names = self.names
         return attr in names.scope_of(node).bindings or attr in names.attributes
@@ -329,8 +329,8 @@ class Classes:
 
     @remembered
     def parameter_behind(self, definition: cst.ClassDef, attr: str) -> tuple[str, int | None] | None:
-        """Return the parameter of the constructor that becomes an attribute as it is, with its place among
-        those.
+        """Return the parameter of the constructor that becomes an attribute as it is,
+        with its place among those.
 
         The place is None where a keyword alone can tell. A dataclass, or a class with a base of a library and
         without a constructor of its own, takes its annotated fields.

@@ -73,8 +73,8 @@ class Clues:
         return found
 
     def used_attributes(self, node: cst.CSTNode) -> set[str]:
-        """Return the attributes that this variable is asked for: in its function, or for ``self.x`` in its
-        class.
+        """Return the attributes that this variable is asked for: in its function,
+        or for ``self.x`` in its class.
         """
         return self._used(node).attributes
 
@@ -133,8 +133,8 @@ class Clues:
 
     @remembered
     def _remade(self, home: Scope, name: str) -> frozenset[Binding]:
-        """Return the assignments that give a variable the result of a function of torch, if there are
-        others.
+        """Return the assignments that give a variable the result of a function of torch,
+        if there are others.
         """
         bindings = home.bindings.get(name, [])
         made = frozenset(filter(self._is_made_by_torch, bindings))
@@ -261,8 +261,8 @@ class Clues:
         return UNKNOWN
 
     def _is_cut_and_copied(self, node: cst.CSTNode) -> bool:
-        """Return whether the function writes ``x[:, 4].cpu()``: arrays have such slices, but are on the
-        host.
+        """Return whether the function writes ``x[:, 4].cpu()``: arrays have such slices,
+        but are on the host.
         """
         spelt = dotted_text(node) if self._copied_slices else None
         if spelt is None or spelt not in self._copied_slices:
@@ -287,8 +287,8 @@ class Clues:
         return found
 
     def _placed_in_place(self, uses: _Used) -> bool:
-        """Return whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its
-        own.
+        """Return whether the file writes ``x.to(device)``,
+        ``x.cuda()`` or ``x.eval()`` as a statement of its own.
 
         Only a module has a use for that; a tensor's ``to`` gives a new tensor. ``trainer.train()`` trains.
         """
@@ -314,8 +314,8 @@ class Clues:
         return UNKNOWN
 
     def may_be_picture(self, node: cst.CSTNode) -> bool:
-        """Return whether the function asks if this variable is a picture or an array: then it is given from
-        outside.
+        """Return whether the function asks if this variable is a picture or an array:
+        then it is given from outside.
 
         What is handed in as either lies in host memory, until the function moves it.
         """

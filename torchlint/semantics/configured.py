@@ -95,8 +95,8 @@ class Configured:
 
 
 def configured(module: Module, call: cst.Call, name: str) -> Configured | None:
-    """Return what a configuration file says of a parameter of a call; None where none does, or it is not
-    plain.
+    """Return what a configuration file says of a parameter of a call; None where none does,
+    or it is not plain.
 
     The parameter is given an item of the configuration (``num_workers=cfg.num_workers``), or is among those
     that are unpacked (``**cfg.loader``) or instantiated.
@@ -139,15 +139,15 @@ def instantiated(module: Module, call: cst.Call) -> str | None:
 
 
 def parses_file(call: cst.Call) -> bool:
-    """Return whether a call is like ``parser.parse_yaml_file(…)``, which makes arguments of all that a file
-    says.
+    """Return whether a call is like ``parser.parse_yaml_file(…)``,
+    which makes arguments of all that a file says.
     """
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PARSING_FILES
 
 
 def parses_training_arguments(module: Module, call: cst.Call) -> bool:
-    """Return whether a call is ``parse_json_file`` or ``parse_yaml_file`` of a parser of training
-    arguments.
+    """Return whether a call is ``parse_json_file``
+    or ``parse_yaml_file`` of a parser of training arguments.
     """
     if not parses_file(call) or not isinstance(call.func, cst.Attribute):
         return False

@@ -93,8 +93,8 @@ def same_later(
 
 
 def unwritten(module: Module, name: cst.Name) -> bool:
-    """Return whether the object that a name was given is read as it was made: nothing wrote to it in
-    between.
+    """Return whether the object that a name was given is read as it was made:
+    nothing wrote to it in between.
     """
     bindings = module.bindings(name)
     if len(bindings) != 1 or not _follows(module, bindings[0].node, name):
@@ -118,8 +118,8 @@ def _around(module: Module, node: cst.CSTNode) -> tuple[list[cst.CSTNode], ...]:
 
 
 def _moment(module: Module, node: cst.CSTNode) -> int:
-    """Return when a node has been evaluated, on a scale on which the node of number ``n`` begins at
-    ``2 * n``.
+    """Return when a node has been evaluated,
+    on a scale on which the node of number ``n`` begins at ``2 * n``.
     """
     return 2 * module.tree.last(node) + 1
 
@@ -241,8 +241,8 @@ def _settings(module: Module, variable: Variable) -> list[Change]:
 
 @remembered
 def _writes(module: Module, leader: Variable) -> list[Change]:
-    """Return all that may write to what a variable names, and those that share its memory, in the order of
-    time.
+    """Return all that may write to what a variable names, and those that share its memory,
+    in the order of time.
     """
     found: list[Change] = []
     for other in _groups(module).get(leader, [leader]):
@@ -311,8 +311,8 @@ _WITHOUT_MEMORY = (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.SHAPE, Kind.DTYPE, 
 
 
 def _written_by(module: Module, use: Use) -> Verdict[cst.CSTNode]:
-    """Return what may write to the object that is used, right where it is; what is of its memory counts,
-    too.
+    """Return what may write to the object that is used, right where it is;
+    what is of its memory counts, too.
     """
     match use.kind:
         case UseKind.AUGMENTED:
@@ -398,8 +398,8 @@ def _is_plain_layer(module: Module, call: cst.Call) -> bool:
 
 @remembered
 def _groups(module: Module) -> dict[Variable, list[Variable]]:
-    """Return the variables whose objects may be one, or share memory, by the one that stands for all of
-    them.
+    """Return the variables whose objects may be one, or share memory,
+    by the one that stands for all of them.
     """
     groups: dict[Variable, list[Variable]] = {}
     for variable, leader in _sharing(module).items():
@@ -409,8 +409,8 @@ def _groups(module: Module) -> dict[Variable, list[Variable]]:
 
 @remembered
 def _sharing(module: Module) -> dict[Variable, Variable]:
-    """Return what stands for the variables that may share memory, by each of them; those alone are left
-    out.
+    """Return what stands for the variables that may share memory, by each of them;
+    those alone are left out.
     """
     leaders: dict[Variable, Variable] = {}
 
@@ -525,8 +525,8 @@ def _is_opaque(module: Module, call: cst.Call) -> bool:
 
 @remembered
 def _actions(module: Module, function: Function | None) -> list[Change]:
-    """Return the calls of a function that do more than to compute: that draw random numbers, or are not
-    shown.
+    """Return the calls of a function that do more than to compute: that draw random numbers,
+    or are not shown.
     """
     return _changes_by(module, (call for call in module.calls_in(function) if _acts(module, call)))
 

@@ -126,8 +126,8 @@ _BY_PURPOSE: Final = frozenset({Context.PLOTTING, Context.TEACHING, Context.BENC
 
 
 def context(module: Module, node: cst.CSTNode) -> Context | None:
-    """Return what a place is there for, if that makes its speed of little account; None for all other
-    code.
+    """Return what a place is there for, if that makes its speed of little account;
+    None for all other code.
     """
     return Contexts.of(module).context(node)
 
@@ -247,8 +247,8 @@ class Contexts(Part):
         return _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS)
 
     def _tests(self, function: cst.FunctionDef) -> bool:
-        """Return whether a function is a unit test: it checks something, or makes up the data, and is given
-        none.
+        """Return whether a function is a unit test: it checks something, or makes up the data,
+        and is given none.
 
         In a file that test runners look into, either is enough. By any other name, a function only tries
         something out if it checks what it gets for made-up data, and returns nothing.
@@ -376,8 +376,8 @@ class Contexts(Part):
             yield _Act.MAKES_UP
 
     def _trains_elsewhere(self, call: cst.Call, name: str) -> bool:
-        """Return whether a call trains in code that is not shown: ``trainer.fit(model)``,
-        ``train_epoch(model)``.
+        """Return whether a call trains in code that is not shown:
+        ``trainer.fit(model)``, ``train_epoch(model)``.
         """
         if self.module.callees(call):
             return False
@@ -393,8 +393,8 @@ class Contexts(Part):
     # ------------------------------------------------------------------ parts of functions
 
     def _in_region(self, node: cst.CSTNode) -> Context | None:
-        """Return the context of the loop, the block or the call around a node that is there for one
-        purpose.
+        """Return the context of the loop, the block or the call around a node that is there
+        for one purpose.
         """
         flow = self.module.flow
         statement = flow.statement(node)
@@ -493,8 +493,8 @@ class Contexts(Part):
         return self._rounds_are_alike(loop)
 
     def _rounds_are_alike(self, loop: cst.For) -> bool:
-        """Return whether each round of a loop computes the same: nothing is handed on, and nothing counted
-        off.
+        """Return whether each round of a loop computes the same: nothing is handed on,
+        and nothing counted off.
         """
         tree = self.tree
         if any(tree.within(loop.body, tree.nodes(kind)) for kind in (cst.For, cst.While)):
@@ -505,8 +505,8 @@ class Contexts(Part):
         return not any(self._changes(loop, name) for name in tree.within(loop.body, tree.nodes(cst.Name)))
 
     def _changes(self, loop: cst.For, name: cst.Name) -> bool:
-        """Return whether a variable that is read in a loop comes from the round before, or counts the
-        rounds.
+        """Return whether a variable that is read in a loop comes from the round before,
+        or counts the rounds.
         """
         if not self.module.names.is_read(name):
             return False

@@ -33,15 +33,15 @@ def goes_over_data(name: str | None) -> bool:
 
 
 def says_host(name: str) -> bool:
-    """Return whether this is called after the host; the ``batch_sizes`` of a packed sequence are always
-    there.
+    """Return whether this is called after the host;
+    the ``batch_sizes`` of a packed sequence are always there.
     """
     return has(name, Role.HOST, Role.CPU) or name == "batch_sizes"
 
 
 def is_noise_level(attribute: str, owner: str) -> bool:
-    """Return whether an attribute is a table of noise levels, which diffusion schedulers keep in host
-    memory.
+    """Return whether an attribute is a table of noise levels,
+    which diffusion schedulers keep in host memory.
     """
     return begins(attribute, Role.NOISE_LEVEL) and ends(owner, Role.SCHEDULER)
 
@@ -55,8 +55,8 @@ def names_accelerator(text: str) -> bool:
 
 
 def uses_model(name: str) -> bool:
-    """Return whether a method of this name is called from outside to use the model; what decodes may be a
-    part.
+    """Return whether a method of this name is called from outside to use the model;
+    what decodes may be a part.
     """
     return not name.startswith("_") and begins(name, Role.GENERATION, Role.SAMPLING, Role.PREDICTION)
 
@@ -101,8 +101,8 @@ _REQUIRED = frozenset({"torch", "pytorch", "torchvision", "torchaudio", "transfo
 
 
 def release_by_name(name: str) -> str | None:
-    """Return the library whose release a name speaks of, ``TORCH_2_0`` or ``has_native_amp``; None for other
-    names.
+    """Return the library whose release a name speaks of, ``TORCH_2_0`` or ``has_native_amp``;
+    None for other names.
 
     The library is empty where the name does not say which it is.
     """
@@ -131,8 +131,8 @@ def release_by_name(name: str) -> str | None:
 
 
 def asked_by_name(function: str, texts: Sequence[str]) -> str | None:
-    """Return the library whose release a function asks for, ``is_torch_version("<", "2.0")``; None if for
-    none.
+    """Return the library whose release a function asks for, ``is_torch_version("<", "2.0")``;
+    None if for none.
 
     ``texts`` are the strings that it is given, among which the library may be.
     """
@@ -159,8 +159,8 @@ _OLDER_WORDS = frozenset({"less", "lt", "le", "lte", "older", "before", "old", "
 
 
 def newer_by_name(name: str) -> bool | None:
-    """Return whether ``TORCH_GREATER_EQUAL_2_0`` and the like are true of newer releases; None if not
-    clear.
+    """Return whether ``TORCH_GREATER_EQUAL_2_0`` and the like are true of newer releases;
+    None if not clear.
     """
     said = {*words(name)}
     newer, older = not said.isdisjoint(_NEWER_WORDS), not said.isdisjoint(_OLDER_WORDS)

@@ -32,8 +32,8 @@ _KEEPING = frozenset({"data", "detach", "clone", "cpu", "cuda", "to", "float", "
 
 @solved(True)
 def has_no_dimension(module: Module, node: cst.BaseExpression) -> bool | None:
-    """Return whether an expression is a tensor without dimensions, for certain (True) or going by its name
-    (None).
+    """Return whether an expression is a tensor without dimensions,
+    for certain (True) or going by its name (None).
 
     False where it may have dimensions.
     """
@@ -146,15 +146,15 @@ def rank(module: Module, node: cst.BaseExpression) -> int | None:
 
 
 def adds_dimension(item: cst.BaseSlice) -> bool:
-    """Return whether an item of a subscript is ``None``, which gives a tensor a dimension of size one
-    there.
+    """Return whether an item of a subscript is ``None``,
+    which gives a tensor a dimension of size one there.
     """
     return isinstance(item, cst.Index) and isinstance(item.value, cst.Name) and item.value.value == "None"
 
 
 def has_dimensions(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a tensor certainly has one dimension at least: what is made of a list has, however
-    deep.
+    """Return whether a tensor certainly has one dimension at least: what is made of a list has,
+    however deep.
     """
     if rank(module, node):
         return True
@@ -203,8 +203,8 @@ def _rank(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] |
 
 
 def _of_part(module: Module, node: cst.CSTNode, path: Path) -> int | None:
-    """Return the rank of a part of what an expression gives: of the values and indices that ``topk``
-    finds.
+    """Return the rank of a part of what an expression gives:
+    of the values and indices that ``topk`` finds.
     """
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="topk" | "sort"))) if (

@@ -46,8 +46,8 @@ _PARTS = frozenset({"parameters", "named_parameters"})
 
 
 def _counts_batches(name: str | None) -> bool:
-    """Return whether something of this name is how many batches an epoch has: ``len``,
-    ``steps_per_epoch``.
+    """Return whether something of this name is how many batches an epoch has:
+    ``len``, ``steps_per_epoch``.
     """
     if has(name, Role.EPOCH):
         return has(name, Role.ITERATION)
@@ -63,8 +63,8 @@ class LeftEvaluating:
 
 
 def left_evaluating(module: Module, call: cst.Call) -> LeftEvaluating | None:
-    """Return how the model that a call puts into evaluation mode is trained on in it; None if that is not
-    proved.
+    """Return how the model that a call puts into evaluation mode is trained on in it;
+    None if that is not proved.
     """
     assert isinstance(call.func, cst.Attribute)
     if has(last_name(call.func.value), Role.COPY):
@@ -89,8 +89,8 @@ class _Search:
         self.tree = module.tree
 
     def trained_on(self, event: Event, model: Subject) -> Event | None:
-        """Return the step that trains the model on; None if anything may put it back, or keeps it as it is
-        meant.
+        """Return the step that trains the model on; None if anything may put it back,
+        or keeps it as it is meant.
         """
         iteration = self.iteration
         steps = [step for step in iteration.of(Act.STEP) if step.subject is not None]
@@ -225,8 +225,8 @@ class _Search:
                 return False
 
     def _is_used_between(self, event: Event, model: Subject, backwards: list[Event]) -> bool:
-        """Return whether something is predicted between an event and the training:
-        ``translate(model, example)``.
+        """Return whether something is predicted between an event
+        and the training: ``translate(model, example)``.
         """
         order = self.tree.order
         training = min(order[backward.outermost] for backward in backwards)
@@ -271,8 +271,8 @@ class _Search:
         return (counted and not modulo and any(isinstance(n, picking) for n in nodes)) or last
 
     def _meant(self, model: Subject) -> bool:
-        """Return whether the model is in evaluation mode before the loop already, so that it is trained in
-        it.
+        """Return whether the model is in evaluation mode before the loop already,
+        so that it is trained in it.
         """
         order = self.tree.order
         loop = self.iteration.loop
@@ -330,8 +330,8 @@ class _Search:
         return self.tree.contains(self.iteration.loop, origin) or function in self.iteration.functions
 
     def _depends_on_mode(self, model: Subject) -> bool:
-        """Return whether the model computes something else in evaluation mode, as far as the file shows
-        it.
+        """Return whether the model computes something else in evaluation mode,
+        as far as the file shows it.
         """
         seen: set[cst.CSTNode] = set()
         definition = model.value.definition

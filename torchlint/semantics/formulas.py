@@ -97,8 +97,8 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
 
 
 def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
-    """Return a cheap question first: whether a curve is named in the product, or in what a factor was made
-    by.
+    """Return a cheap question first: whether a curve is named in the product,
+    or in what a factor was made by.
     """
     if not any(map(module.tree.mentions_in_any_case, CURVES)):
         return False
@@ -314,8 +314,8 @@ class _Walk:
 
 
 def normalization(module: Module, node: cst.BaseExpression) -> Normalization | None:
-    """Return the normalisation whose last step is ``node``; None if it is none, or its steps serve another
-    end.
+    """Return the normalisation whose last step is ``node``; None if it is none,
+    or its steps serve another end.
     """
     operation = operations_of(module).of(node)
     if operation is None or operation.name not in ("mul", "div") or operation.options or operation.in_place:

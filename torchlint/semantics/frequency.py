@@ -38,8 +38,8 @@ def frequency(module: Module, node: cst.CSTNode) -> Frequency:
 
 
 def _defined(module: Module, node: cst.CSTNode) -> cst.CSTNode:
-    """Return the body of the function that a node defines or names where it is defined; any other node
-    itself.
+    """Return the body of the function that a node defines or names where it is defined;
+    any other node itself.
     """
     around = module.tree.parent(node)
     if isinstance(node, cst.FunctionDef):
@@ -72,8 +72,8 @@ class Frequencies(Part):
 
     @remembered
     def _feeds_itself(self, loop: Loop | Function) -> bool:
-        """Return whether each round gives a model what an earlier round got from it, and nothing is
-        learnt.
+        """Return whether each round gives a model what an earlier round got from it,
+        and nothing is learnt.
         """
         module = self.module
         if not isinstance(loop, (cst.For, cst.While)) or places.over_loader(module, loop):
@@ -168,8 +168,8 @@ class Frequencies(Part):
         return max(found, default=Frequency.UNKNOWN)
 
     def _beside_loops(self, function: Function) -> Frequency:
-        """Return how often a function is called that nobody is seen to call: once an epoch if it goes over
-        data.
+        """Return how often a function is called that nobody is seen to call:
+        once an epoch if it goes over data.
         """
         loops = self.tree.within(function.body, self.tree.nodes(cst.For))
         passes = any(
@@ -190,8 +190,8 @@ class Frequencies(Part):
 
 
 def _acts(call: cst.Call) -> bool:
-    """Return whether it is ``env.step(action)``: what a simulation answers is no token, and its next state no
-    context.
+    """Return whether it is ``env.step(action)``: what a simulation answers is no token,
+    and its next state no context.
     """
     func = call.func
     return (

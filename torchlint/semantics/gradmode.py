@@ -101,8 +101,8 @@ class GradModes(Part):
 
     @solved({})
     def _settings(self, root: cst.CSTNode) -> dict[Function | None, list[_Setting]]:
-        """Return the statements in the file that set the mode from there on, by their function, in source
-        order.
+        """Return the statements in the file that set the mode from there on, by their function,
+        in source order.
         """
         found: dict[Function | None, list[_Setting]] = {}
         for call in self.tree.nodes(cst.Call):
@@ -288,8 +288,8 @@ class GradModes(Part):
         return self._global
 
     def _sets_its_mode(self, function: Function) -> bool:
-        """Return whether a function trains, or puts a model into evaluation mode: then autograd is up to it,
-        too.
+        """Return whether a function trains, or puts a model into evaluation mode:
+        then autograd is up to it, too.
         """
         return any(
             isinstance(node, cst.Call)

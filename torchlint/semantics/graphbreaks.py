@@ -71,8 +71,8 @@ class Break:
 
 
 def graph_break(module: Module, node: cst.CSTNode) -> Break | None:
-    """Return how evaluating ``node`` itself, not what lies in it, breaks the graph that it is compiled
-    into.
+    """Return how evaluating ``node`` itself, not what lies in it,
+    breaks the graph that it is compiled into.
     """
     if not Compilation.of(module).entries or is_test(module):
         return None
@@ -242,8 +242,8 @@ def _in_handler(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _below_condition(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a decision of its function may leave ``node`` out: the compiler follows what is
-    taken.
+    """Return whether a decision of its function may leave ``node`` out:
+    the compiler follows what is taken.
     """
     if any(isinstance(chosen, cst.MatchCase) for chosen in module.flow.alternatives(node)):
         return True
@@ -270,8 +270,8 @@ _SHRINKING = frozenset({"clear", "pop", "popleft", "remove"})
 
 
 def grown(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return the counter or list that ``node``, a statement or a call, makes larger than it was a call
-    before.
+    """Return the counter or list that ``node``, a statement or a call,
+    makes larger than it was a call before.
 
     ``self.calls += 1`` where a constructor sets the number and nothing else does, ``calls += 1`` where it is
     global, ``outputs.append(x)`` where nothing empties the list.
@@ -326,8 +326,8 @@ def _starts_empty(
 
 
 def _start(module: Module, target: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return what a name of the module or an attribute of a model starts as, if nothing but additions changes
-    it.
+    """Return what a name of the module or an attribute of a model starts as,
+    if nothing but additions changes it.
     """
     if isinstance(target, cst.Attribute):
         return _start_of_attribute(module, target)

@@ -79,8 +79,8 @@ def holds_optimizer(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def holds_model(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether an expression is, or may be an object that holds, a model, its parameters or an
-    optimizer.
+    """Return whether an expression is, or may be an object that holds, a model,
+    its parameters or an optimizer.
     """
     return some(_holds(module, node, (Kind.OPTIMIZER, Kind.PARAMETERS, Kind.MODULE)))
 

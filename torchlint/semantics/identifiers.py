@@ -69,8 +69,8 @@ def is_below(dotted: str, packages: Iterable[str]) -> bool:
 
 
 def setting_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
-    """Return the default of what an attribute reads: an option of the command line, or a field of a
-    dataclass.
+    """Return the default of what an attribute reads: an option of the command line,
+    or a field of a dataclass.
     """
     default = option_default(module, node.attr.value)
     return default if default is not None else _field_default(module, node)
@@ -92,8 +92,8 @@ def _field_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | 
 
 
 def option_default(module: Module, name: str) -> cst.BaseExpression | None:
-    """Return the default of ``add_argument("--num-workers", default=4)``, if the program has one of that
-    name.
+    """Return the default of ``add_argument("--num-workers", default=4)``,
+    if the program has one of that name.
 
     Where several files have one, they must agree.
     """

@@ -175,8 +175,8 @@ class Inference:
         return found
 
     def _is_asked_as_array(self, node: cst.CSTNode) -> bool:
-        """Return whether ``x.sum()`` or ``float(x)`` asks something for what only tensors have on an
-        accelerator.
+        """Return whether ``x.sum()`` or ``float(x)`` asks something
+        for what only tensors have on an accelerator.
         """
         match self.tree.parent(node):
             case cst.Attribute(value=owner, attr=cst.Name(attr)) as asked if owner is node:
@@ -320,8 +320,8 @@ class Inference:
         return BOOL
 
     def _shown_tensor(self, node: cst.BaseExpression, value: Value) -> bool:
-        """Return whether a batch is used as a tensor nearby; the input of a forward may as well be a
-        number.
+        """Return whether a batch is used as a tensor nearby;
+        the input of a forward may as well be a number.
         """
         if isinstance(node, cst.BinaryOperation):
             sides = [(side, self.value(side)) for side in (node.left, node.right)]
@@ -422,8 +422,8 @@ class Inference:
         )
 
     def _is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
-        """Return the same as ``_is_read_as_array`` for ``out.tensor`` where it is the same in one
-        function.
+        """Return the same as ``_is_read_as_array`` for ``out.tensor``
+        where it is the same in one function.
         """
         spelt = dotted_text(node)
         reads = self._attributes_read_as_arrays.get(spelt) if spelt is not None else None
@@ -484,8 +484,8 @@ class Inference:
         return tuple(b for b in bindings if self.names.imported_by(b) is not None) or bindings
 
     def _of_several(self, bindings: tuple[Binding, ...]) -> Value:
-        """Return the join of several definitions of one name; of all that there are it is asked for many
-        reads.
+        """Return the join of several definitions of one name;
+        of all that there are it is asked for many reads.
         """
         first = bindings[0]
         if bindings is not self.names.definitions(first.scope, first.name):
@@ -493,8 +493,8 @@ class Inference:
         return self._joined("definitions", first.node, partial(map, self.binding, bindings))
 
     def _joined(self, question: str, node: cst.CSTNode, values: Callable[[], Iterable[Value]]) -> Value:
-        """Return the join of values of which many places ask, computed once for the same question and
-        node.
+        """Return the join of values of which many places ask,
+        computed once for the same question and node.
         """
         found: Value = self.fixpoint.ask((question, node), lambda _: join(values()), _VALUES)
         return found
@@ -555,8 +555,8 @@ class Inference:
         return any(holds and shown.kind is Kind.TENSOR for holds, shown in self._proven(node))
 
     def _proven(self, node: cst.Name | cst.Attribute) -> Iterator[tuple[bool, Value]]:
-        """Yield what each ``isinstance`` that is decided where something is read says that it is, or is
-        not.
+        """Yield what each ``isinstance`` that is decided where something is read says that it is,
+        or is not.
         """
         if last_name(node) not in self._type_tests:
             return
@@ -566,8 +566,8 @@ class Inference:
                 yield guard.holds, asked[1]
 
     def type_test(self, test: cst.BaseExpression) -> tuple[cst.Name | cst.Attribute, Value] | None:
-        """Return the variable or attribute that a test asks for its type, with what it is then; None for
-        others.
+        """Return the variable or attribute that a test asks for its type, with what it is then;
+        None for others.
         """
         match test:
             case cst.Call(
@@ -585,15 +585,15 @@ class Inference:
                 return None
 
     def _tensor_among(self, bindings: Iterable[Binding]) -> Value:
-        """Return what is known of the tensors among all that callers pass for some parameters, if there are
-        any.
+        """Return what is known of the tensors among all that callers pass for some parameters,
+        if there are any.
         """
         tensors = [value for binding in bindings for value in self._alternatives(binding) if value.tensorlike]
         return join(tensors) if tensors else UNKNOWN
 
     def _alternatives(self, binding: Binding) -> Iterator[Value]:
-        """Yield the values that the calls of a function give one of its parameters, or an item of its
-        keywords.
+        """Yield the values that the calls of a function give one of its parameters,
+        or an item of its keywords.
         """
         if binding.kind is BindingKind.PARAMETER and isinstance(binding.node, cst.Param):
             function = binding.scope.node
@@ -612,8 +612,8 @@ class Inference:
                             yield from self._alternatives(keywords)
 
     def _keywords(self, function: cst.FunctionDef) -> Iterator[Value]:
-        """Yield the values that calls of a function pass by names that it does not declare: its
-        ``**kwargs``.
+        """Yield the values that calls of a function pass by names that it does not declare:
+        its ``**kwargs``.
         """
         params = function.params
         declared = {param.name.value for param in (*params.params, *params.kwonly_params)}
@@ -623,8 +623,8 @@ class Inference:
                     yield self.value(argument.value)
 
     def _open(self, binding: Binding) -> bool:
-        """Return whether the file leaves it open what a definition binds, so that a conventional name may
-        tell.
+        """Return whether the file leaves it open what a definition binds,
+        so that a conventional name may tell.
         """
         if binding.kind is BindingKind.PARAMETER:
             function = binding.scope.node
@@ -660,16 +660,16 @@ class Inference:
         return any(value.kind is Kind.UNKNOWN and value.cls not in (None, BOTTOM.cls) for value in values)
 
     def _may_lack(self, binding: Binding, value: cst.BaseExpression | None) -> bool:
-        """Return whether it is ``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor, if
-        there is any.
+        """Return whether it is ``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor,
+        if there is any.
         """
         named = binding.name != "loss" and names_loss(binding.name)
         lacking = named and isinstance(value, cst.Name) and value.value == "None"
         return lacking and not self._computed_by_part(binding)
 
     def _computed_by_part(self, binding: Binding) -> bool:
-        """Return whether a module gets the same variable from a part of it elsewhere:
-        ``aux_loss = self.aux(x)``.
+        """Return whether a module gets the same variable
+        from a part of it elsewhere: ``aux_loss = self.aux(x)``.
         """
         for other in binding.scope.bindings.get(binding.name, ()):
             match other.value:
@@ -793,8 +793,8 @@ class Inference:
         return found
 
     def _imported(self, node: cst.CSTNode, target: Target) -> Value:
-        """Return what an import statement, or an attribute of a file, brings from another file of the
-        project.
+        """Return what an import statement, or an attribute of a file,
+        brings from another file of the project.
         """
         if isinstance(target, Path):
             return Value(Kind.NAMESPACE)
@@ -903,8 +903,8 @@ class Inference:
         return declared is not None and declared.kind in _PLAIN
 
     def parameter(self, binding: Binding) -> Value:
-        """Return what a parameter can be: the instance, its annotation, what the file passes, how it is
-        used.
+        """Return what a parameter can be: the instance, its annotation, what the file passes,
+        how it is used.
         """
         param = binding.node
         assert isinstance(param, cst.Param)
@@ -952,8 +952,8 @@ class Inference:
         return passed if passed is not None else UNKNOWN
 
     def _mapped(self, function: cst.Lambda, param: cst.Param) -> Value:
-        """Return what a lambda is handed by ``filter(lambda p: …, model.parameters())``, ``map`` or
-        ``sorted``.
+        """Return what a lambda is handed by ``filter(lambda p: …, model.parameters())``,
+        ``map`` or ``sorted``.
         """
         arg = self.tree.parent(function)
         call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
@@ -971,8 +971,8 @@ class Inference:
         return self.iterated(self.value(call.args[position].value))
 
     def _handed_to_key(self, call: cst.Call) -> Value:
-        """Return what ``sorted(items, key=…)``, ``max``, ``min`` and ``items.sort(key=…)`` hand to
-        ``key``.
+        """Return what ``sorted(items, key=…)``, ``max``,
+        ``min`` and ``items.sort(key=…)`` hand to ``key``.
         """
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "sort":
             items = self.value(call.func.value)
@@ -1194,8 +1194,8 @@ class Inference:
         return any(self.classes.parameter_behind(one, attr) is not None for one in classes)
 
     def _asked_as_tensor(self, node: cst.Attribute) -> bool:
-        """Return whether it is ``layer.alpha.data.item()``: what else has the name ``data`` has no such
-        method.
+        """Return whether it is ``layer.alpha.data.item()``:
+        what else has the name ``data`` has no such method.
         """
         asked = self.tree.parent(node)
         return (
@@ -1292,8 +1292,8 @@ class Inference:
         return Value(Kind.FUNCTION, receiver=base, cls=f".{name}")
 
     def _member(self, base: Value, attr: str) -> Value:
-        """Return an attribute of an instance: of a class of this file first, then what the library gives
-        it.
+        """Return an attribute of an instance: of a class of this file first,
+        then what the library gives it.
         """
         if isinstance(base.definition, cst.ClassDef):
             info = self.classes.info(base.definition)
@@ -1354,8 +1354,8 @@ class Inference:
         return passed if passed is BOTTOM or passed.known else own._replace(constant=MISSING, literal=False)
 
     def _is_set_outside(self, attr: str, made: cst.CSTNode) -> bool:
-        """Return whether this file, or that in which an object is made, sets such an attribute of what may be
-        it.
+        """Return whether this file, or that in which an object is made,
+        sets such an attribute of what may be it.
         """
         files = [self]
         if self.link is not None and self.tree.is_elsewhere(made):
@@ -1443,8 +1443,8 @@ class Inference:
         return UNKNOWN
 
     def _field(self, binding: Binding) -> Value:
-        """Return what a binding in the body of a class makes of an attribute; None stands for what is filled
-        in.
+        """Return what a binding in the body of a class makes of an attribute;
+        None stands for what is filled in.
         """
         value = self.binding(binding)
         if value.kind is not Kind.NONE:
@@ -1624,8 +1624,8 @@ class Inference:
         return held
 
     def _is_hyperparameter(self, node: cst.Subscript) -> bool:
-        """Return whether it is ``group["betas"]``: a setting of an optimizer, which is a number or a tensor
-        in host memory.
+        """Return whether it is ``group["betas"]``: a setting of an optimizer,
+        which is a number or a tensor in host memory.
         """
         match node:
             case cst.Subscript(
@@ -1892,8 +1892,8 @@ class Inference:
     # ------------------------------------------------------------------ calls of functions
 
     def _applied(self, function: Function, node: cst.Call) -> Value | None:
-        """Return what a call of a function gives that applies one it is given to the tensors in what it is
-        given.
+        """Return what a call of a function gives
+        that applies one it is given to the tensors in what it is given.
         """
         parts = self.callgraph.applied(function) if isinstance(function, cst.FunctionDef) else None
         if parts is None:
@@ -1916,8 +1916,8 @@ class Inference:
         return None if found == UNKNOWN else found
 
     def _where_given(self, function: Function, node: cst.Call, result: Value) -> Value:
-        """Return what a call gives of which all tensors are on the CPU, while others have some on an
-        accelerator.
+        """Return what a call gives of which all tensors are on the CPU,
+        while others have some on an accelerator.
 
         A function that moves nothing itself computes where its tensors are.
         """
@@ -1937,8 +1937,8 @@ class Inference:
         return result.on(Device.CPU)
 
     def _may_be_elsewhere(self, function: Function, result: Value) -> bool:
-        """Return whether a result is on the device for some callers, and for others where their tensors
-        are.
+        """Return whether a result is on the device for some callers,
+        and for others where their tensors are.
         """
         if not result.tensorlike or result.device is Device.CPU:
             return False
@@ -1946,16 +1946,16 @@ class Inference:
 
     @remembered
     def _only_computes(self, function: Function) -> bool:
-        """Return whether a function calls nothing but torch, so that its results are where its tensors
-        are.
+        """Return whether a function calls nothing but torch,
+        so that its results are where its tensors are.
         """
         calls = (part for part in self.tree.descendants(function.body) if isinstance(part, cst.Call))
         return all((self.names.qualified(call.func) or "").startswith(("torch.", "math.")) for call in calls)
 
     @remembered
     def _names_place(self, function: Function) -> bool:
-        """Return whether a function names a place to compute at, or what is kept somewhere, beside its
-        arguments.
+        """Return whether a function names a place to compute at, or what is kept somewhere,
+        beside its arguments.
         """
         names = (part.value for part in self.tree.descendants(function.body) if isinstance(part, cst.Name))
         return not _PLACES.isdisjoint(names)
@@ -1983,8 +1983,8 @@ class Inference:
         return self.tree.enclosing(node, cst.ClassDef)
 
     def _inherited(self, owner: cst.ClassDef, attr: str) -> Value | None:
-        """Return what ``super().attr`` is in a class, by the methods of its bases; None if no file defines
-        it.
+        """Return what ``super().attr`` is in a class, by the methods of its bases;
+        None if no file defines it.
         """
         for parent in self.classes.info(owner).parents:
             method = parent.method(attr)
@@ -2009,8 +2009,8 @@ class Inference:
         return Value(kind, cls=cls, definition=definition)
 
     def _leaves_open(self, declared: Value | None) -> bool:
-        """Return whether a declared class only says what there has to be: a protocol that models have no part
-        in.
+        """Return whether a declared class only says what there has to be:
+        a protocol that models have no part in.
         """
         if declared is None or declared.kind is not Kind.OBJECT:
             return False
@@ -2020,8 +2020,8 @@ class Inference:
         return any(map(is_abstract, self.classes.info(definition).methods.values()))
 
     def _is_interface(self, info: ClassInfo) -> bool:
-        """Return whether a class says what models have to offer: all that has the methods it lacks are
-        modules.
+        """Return whether a class says what models have to offer:
+        all that has the methods it lacks are modules.
         """
         if not any(map(is_abstract, info.methods.values())):
             return False
@@ -2108,8 +2108,8 @@ def _is_empty(node: cst.BaseExpression) -> bool:
 
 
 def _structure(values: Sequence[Value]) -> Value | None:
-    """Return what a function returns that gives a tensor or a batch in one case, containers of tensors in
-    others.
+    """Return what a function returns that gives a tensor or a batch in one case,
+    containers of tensors in others.
     """
     if not any(value.tensorlike for value in values):
         return None
@@ -2159,8 +2159,8 @@ LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "p
 
 
 def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> bool:
-    """Return whether only tensors answer this comparison of a batch: ``<`` and the like, ``==`` on a
-    device.
+    """Return whether only tensors answer this comparison of a batch: ``<`` and the like,
+    ``==`` on a device.
     """
     if any(v.kind not in (Kind.BATCH, Kind.NUMBER, Kind.UNKNOWN) for v in operands):
         return False

@@ -170,8 +170,8 @@ class Iterations(Part):
         return [self.iteration(loop) for loop in self._search(node, all_around=False)]
 
     def around(self, node: cst.CSTNode) -> list[Iteration]:
-        """Return what ``running`` does, with the loops around the innermost ones, the inner before the
-        outer.
+        """Return what ``running`` does, with the loops around the innermost ones,
+        the inner before the outer.
         """
         return [self.iteration(loop) for loop in self._search(node, all_around=True)]
 
@@ -192,8 +192,8 @@ class Iterations(Part):
         return found
 
     def entered(self, node: cst.CSTNode) -> list[Iteration]:
-        """Return what the functions do that run ``node``, and that other files or a framework call for each
-        step.
+        """Return what the functions do that run ``node``,
+        and that other files or a framework call for each step.
 
         These are the methods of a class that nothing in the file calls, and the functions that an engine is
         made with; and only if no loop of the file, and no code of the module itself, leads to them.
@@ -309,8 +309,8 @@ class Iterations(Part):
         return steps
 
     def _run_by(self, call: cst.Call) -> tuple[bool, list[Function], list[Function]]:
-        """Return whether what a call runs is unknown, and the functions of interest that it runs, or is
-        given.
+        """Return whether what a call runs is unknown, and the functions of interest that it runs,
+        or is given.
         """
         callees = self.module.callees(call)
         bodies: list[Function] = [*callees, *self._entered(call)] if callees else []
@@ -380,8 +380,8 @@ class Iterations(Part):
 
     @solved(False)
     def _is_of_interest(self, function: Function) -> bool:
-        """Return whether a function contains anything of interest, or calls one that does, in whichever
-        file.
+        """Return whether a function contains anything of interest, or calls one that does,
+        in whichever file.
         """
         if function in self._of_interest:
             return True
@@ -481,8 +481,8 @@ class Iterations(Part):
         return isinstance(self.tree.parent(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del))
 
     def _is_written(self, gradient: cst.Attribute) -> bool:
-        """Return whether a gradient is set, deleted, changed in place, or given to a function that may do
-        so.
+        """Return whether a gradient is set, deleted, changed in place,
+        or given to a function that may do so.
         """
         whole: cst.CSTNode = gradient
         parent = self.tree.parent(whole)
@@ -508,8 +508,8 @@ class Iterations(Part):
                 return False
 
     def _averages(self, method: cst.Attribute) -> bool:
-        """Return whether a method is called to multiply by the inverse of a number:
-        ``p.grad.mul_(1.0 / n)``.
+        """Return whether a method is called to multiply
+        by the inverse of a number: ``p.grad.mul_(1.0 / n)``.
         """
         match self.tree.parent(method):
             case cst.Call(func=func, args=[cst.Arg(value=cst.BinaryOperation(operator=cst.Divide()))]):
@@ -524,8 +524,8 @@ class Iterations(Part):
         return Subject(node, self.module.value(node), self._place(node, path))
 
     def _place(self, node: cst.BaseExpression, path: Path) -> tuple[object, ...] | None:
-        """Return what variable or attribute an expression is, as the code at the beginning of a path names
-        it.
+        """Return what variable or attribute an expression is,
+        as the code at the beginning of a path names it.
         """
         parts: tuple[object, ...] = ()
         known: tuple[object, ...] | None = None
@@ -556,8 +556,8 @@ class Iterations(Part):
             node = given
 
     def _taken_apart(self, node: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[object, ...]]:
-        """Return what an expression is an attribute or item of, and the names and keys that lead from
-        there.
+        """Return what an expression is an attribute or item of,
+        and the names and keys that lead from there.
         """
         parts: list[object] = []
         while True:
@@ -586,8 +586,8 @@ class Iterations(Part):
         return ()
 
     def _given(self, call: cst.Call, function: Function, name: str) -> cst.BaseExpression | None:
-        """Return what a call gives a function for a parameter; for ``self`` the object that has the
-        method.
+        """Return what a call gives a function for a parameter;
+        for ``self`` the object that has the method.
         """
         if not self._is_self(function, name):
             return self.module.call(call).get(name).node
@@ -610,8 +610,8 @@ def bound_in(module: Module, loop: cst.CSTNode, place: tuple[object, ...] | None
 
 @remembered
 def _begun(module: Module, scope: Scope, name: str) -> Binding | None:
-    """Return the parameter, or the one assignment of another name or attribute, that a name stands for all
-    along.
+    """Return the parameter, or the one assignment of another name or attribute,
+    that a name stands for all along.
 
     What it is rebound to is what it was, moved or wrapped.
     """
@@ -626,8 +626,8 @@ def _begun(module: Module, scope: Scope, name: str) -> Binding | None:
 
 
 def _wraps_itself(binding: Binding) -> bool:
-    """Return whether it is ``model = DataParallel(model)``, ``model = model.cuda()``: what it is bound to is
-    what it was.
+    """Return whether it is ``model = DataParallel(model)``, ``model = model.cuda()``:
+    what it is bound to is what it was.
     """
     match binding.value:
         case cst.Call(func=cst.Attribute(value=cst.Name(name))) if name == binding.name:

@@ -341,8 +341,8 @@ class Library:
         return next((arg for arg in args if arg.kind is Kind.LOADER), UNKNOWN)
 
     def _is_made_to_learn(self, node: cst.Call) -> bool:
-        """Return whether a call gives parameters and a learning rate, as nothing but an optimizer takes
-        them.
+        """Return whether a call gives parameters and a learning rate,
+        as nothing but an optimizer takes them.
         """
         named = (arg.keyword.value for arg in node.args if arg.keyword is not None)
         if not any(name in ("lr", "learning_rate") for name in named):
@@ -376,8 +376,8 @@ class Library:
 
     @staticmethod
     def _memory_of(data: Value) -> Memory:
-        """Return which memory holds a tensor or array that is made of this without a copy, where it can
-        be.
+        """Return which memory holds a tensor or array that is made of this without a copy,
+        where it can be.
         """
         if data.kind is Kind.TENSOR or data.kind is Kind.NDARRAY:
             return data.memory
@@ -716,8 +716,8 @@ class Library:
         return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
 
     def unknown_call(self, node: cst.Call) -> Value:
-        """Return a call whose target the file does not show; what is asked of the method's owner still
-        tells.
+        """Return a call whose target the file does not show;
+        what is asked of the method's owner still tells.
         """
         func = node.func
         if ends(last_name(func), Role.SENDING) and not any(arg.star for arg in node.args):
@@ -971,8 +971,8 @@ class Library:
         return UNKNOWN
 
     def _moved_to(self, base: Value, name: str, node: cst.Call) -> Device | None:
-        """Return where a tensor or module lands that is moved by this method; None for methods that do not
-        move.
+        """Return where a tensor or module lands that is moved by this method;
+        None for methods that do not move.
         """
         if name == "to" or name == "to_empty":
             device = self.device_argument(node)
@@ -1183,8 +1183,8 @@ def _of_view(base: Value, name: str) -> Memory:
 
 
 def _new_beside(operands: Sequence[Value], memory: Memory) -> Memory:
-    """Return the memory that a new tensor is in, if that of what it is computed from is known, or is on the
-    host.
+    """Return the memory that a new tensor is in, if that of what it is computed from is known,
+    or is on the host.
 
     Where it is not, such as that of a batch, the operand may as well be on the device.
     """
@@ -1204,8 +1204,8 @@ def _operands(values: Sequence[Value]) -> list[Value]:
 
 
 def _dtype_of_data(dotted: str, data: Value) -> str | None:
-    """Return the dtype of a tensor made without one: that of the array or tensor which it is made of or
-    like.
+    """Return the dtype of a tensor made without one:
+    that of the array or tensor which it is made of or like.
     """
     if dotted in results.LEGACY_CONSTRUCTORS:
         return results.LEGACY_CONSTRUCTORS[dotted]

@@ -36,8 +36,8 @@ class Link(Protocol):
         """Return the module of the file that a node belongs to."""
 
     def defines(self, module: Any, binding: Any) -> bool:
-        """Return whether an import brings a function, a class or a file of the project, which is no other's
-        name.
+        """Return whether an import brings a function, a class or a file of the project,
+        which is no other's name.
         """
 
     def is_imported(self, module: Any) -> bool:
@@ -47,13 +47,13 @@ class Link(Protocol):
         """Return whether only files of the project can use a name of the top level of a module."""
 
     def is_used(self, module: Any, name: str) -> bool:
-        """Return whether a file of the project, a test among them, may use a name of the top level of a
-        module.
+        """Return whether a file of the project, a test among them,
+        may use a name of the top level of a module.
         """
 
     def patched(self) -> frozenset[str]:
-        """Return the names that files of the project replace with something else:
-        ``mock.patch("a.b.Name")``.
+        """Return the names that files of the project replace
+        with something else: ``mock.patch("a.b.Name")``.
         """
 
     def fails_on_warnings(self) -> bool:
@@ -72,8 +72,8 @@ class Link(Protocol):
         """Return the module of a file; None for one that cannot be read."""
 
     def imported(self, module: Any, binding: Any) -> Target | None:
-        """Return what an import of a module brings from the project; None if it is of a library, or not
-        found.
+        """Return what an import of a module brings from the project; None if it is of a library,
+        or not found.
         """
 
     def at(self, module: Any, name: str) -> Target | None:
@@ -121,8 +121,8 @@ class Link(Protocol):
         """Return whether the text of any file of the project, a test among them, has one of some words."""
 
     def configuration(self, module: Any, name: str, *, beside: bool) -> Path | None:
-        """Return the configuration file that a module names; ``beside`` if it begins at the folder of the
-        module.
+        """Return the configuration file that a module names;
+        ``beside`` if it begins at the folder of the module.
         """
 
     def composed(self, module: Any, folder: str, name: str) -> Path | None:
@@ -242,8 +242,8 @@ _WITH_NODE = frozenset({"Binding", "Scope", "ClassInfo"})
 
 
 def elsewhere(tree: SyntaxTree, argument: Any) -> cst.CSTNode | None:
-    """Return the node of another file than that of a tree that an argument is, or is about; None for any
-    other.
+    """Return the node of another file than that of a tree that an argument is, or is about;
+    None for any other.
     """
     way = _WAYS[argument.__class__]
     if way is None:

@@ -363,8 +363,8 @@ class Loaders(Part):
         return isinstance(made, cst.ListComp) and not self.module.flow.loops(made)
 
     def feeds_accelerator(self, call: cst.Call) -> bool:
-        """Return whether batches are sent to an accelerator, by what the file does or else by its
-        evidence.
+        """Return whether batches are sent to an accelerator,
+        by what the file does or else by its evidence.
         """
         if not accelerated(self.module):
             return False
@@ -631,8 +631,8 @@ def constructors_around(module: Module) -> Iterator[cst.Call]:
 
 @remembered
 def collations(module: Module) -> dict[Function, tuple[cst.Call, ...]]:
-    """Return the functions that put the batches of loaders together, and the calls that make these
-    loaders.
+    """Return the functions that put the batches of loaders together,
+    and the calls that make these loaders.
     """
     found: dict[Function, list[cst.Call]] = {}
     for call in constructors_around(module):
@@ -699,8 +699,8 @@ def _goes_out_of_sight(module: Module, use: Use) -> Verdict[bool]:
 
 
 def _takes_texts(call: cst.Call, argument: cst.Arg) -> bool:
-    """Return whether tensors are made of an argument, a text: ``processor(text=batch)``,
-    ``tokenizer(batch)``.
+    """Return whether tensors are made of an argument, a text:
+    ``processor(text=batch)``, ``tokenizer(batch)``.
     """
     keyword = argument.keyword.value if argument.keyword is not None else None
     return keyword in ("text", "texts") or names_tokenizer(last_name(call.func))

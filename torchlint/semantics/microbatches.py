@@ -109,8 +109,8 @@ class _Search:
         )
 
     def _batches_of(self, loop: cst.CSTNode) -> cst.BaseExpression | None:
-        """Return ``n`` of a loop over ``range(n)`` that is called after the batches of a step, or
-        ``x.chunk(n)``.
+        """Return ``n`` of a loop over ``range(n)`` that is called after the batches of a step,
+        or ``x.chunk(n)``.
         """
         match loop:
             case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])) if (
@@ -184,8 +184,8 @@ class _Search:
         return None
 
     def _tests(self, event: Event) -> Iterator[tuple[cst.BaseExpression, Path]]:
-        """Yield the conditions on which an event happens within the iteration, with the calls that lead to
-        each.
+        """Yield the conditions on which an event happens within the iteration,
+        with the calls that lead to each.
 
         Those in the code of the loop come first, then those in the functions that it calls.
         """
@@ -195,8 +195,8 @@ class _Search:
                 yield decision.test, event.path[:depth]
 
     def _divisor(self, test: cst.BaseExpression, path: Path, hops: int) -> cst.BaseExpression | None:
-        """Return ``n`` of ``i % n`` in a condition, in what its names are given, or in what a caller
-        passes.
+        """Return ``n`` of ``i % n`` in a condition, in what its names are given,
+        or in what a caller passes.
         """
         home = self.module.home(test)
         for node in (test, *home.tree.descendants(test)):
@@ -234,8 +234,8 @@ class _Search:
         return not has(last_name(count), *_SCHEDULE)
 
     def _trains_in_turns(self, steps: list[Event]) -> bool:
-        """Return whether gradients are computed in the branch of a step as well: another model has its
-        turn.
+        """Return whether gradients are computed in the branch of a step as well:
+        another model has its turn.
         """
         return any(
             isinstance(branch.construct, cst.If)

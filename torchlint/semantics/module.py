@@ -244,8 +244,8 @@ class Module:
     # ------------------------------------------------------------------ names and values
 
     def qualified(self, node: cst.CSTNode) -> str | None:
-        """Return the public dotted library name that a name or attribute stands for; None for anything
-        else.
+        """Return the public dotted library name that a name or attribute stands for;
+        None for anything else.
         """
         return self.names.qualified(node)
 
@@ -269,8 +269,8 @@ class Module:
 
     @remembered
     def call(self, call: cst.Call, override: cst.FunctionDef | None = None) -> calls.BoundCall:
-        """Return the arguments of a call laid against the signature of what it calls, or of an override of
-        that.
+        """Return the arguments of a call laid against the signature of what it calls,
+        or of an override of that.
         """
         signature, presets = self._signature(call, override)
         around = self.function(call) if any(argument.star for argument in call.args) else None
@@ -289,8 +289,8 @@ class Module:
         return self.link is not None and self.link.shows_users(self, known_as.name.value)
 
     def argument(self, call: cst.Call, name: str, override: cst.FunctionDef | None = None) -> Argument:
-        """Return what a call passes for the parameter ``name`` of what it calls, or of an override of
-        that.
+        """Return what a call passes for the parameter ``name`` of what it calls,
+        or of an override of that.
         """
         bound = self.call(call) if override is None else self.call(call, override)
         return Argument(bound.get(name), self.value)
@@ -351,8 +351,8 @@ class Module:
         return callee.cls
 
     def base_constructed(self, call: cst.Call) -> str | None:
-        """Return the library class whose constructor ``super().__init__(...)`` runs; None for any other
-        call.
+        """Return the library class whose constructor ``super().__init__(...)`` runs;
+        None for any other call.
         """
         match call.func:
             case cst.Attribute(value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")):
@@ -376,8 +376,8 @@ class Module:
         return self.inference.callgraph.callers(function)
 
     def calls_in(self, function: Function | None) -> list[cst.Call]:
-        """Return the calls of a function itself, in source order, or those of the module outside of
-        functions.
+        """Return the calls of a function itself, in source order,
+        or those of the module outside of functions.
         """
         return self._calls_in.get(function, [])
 

@@ -418,14 +418,14 @@ class Names:
 
     @remembered
     def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
-        """Return the definitions that can reach this read, in source order; empty for builtins and
-        unknowns.
+        """Return the definitions that can reach this read, in source order;
+        empty for builtins and unknowns.
         """
         return self.bindings_at(name.value, name)
 
     def assignment(self, name: cst.Name) -> Binding | None:
-        """Return the assignment ``x = value`` if no other definition can reach this read; its ``value`` is
-        given.
+        """Return the assignment ``x = value`` if no other definition can reach this read;
+        its ``value`` is given.
         """
         found = self.bindings(name)
         if len(found) != 1 or found[0].kind is not BindingKind.ASSIGN or found[0].path:
@@ -497,8 +497,8 @@ class Names:
     def _defined(
         self, scope: Scope, bindings: list[Binding], root: Root
     ) -> Iterator[tuple[cst.CSTNode, Binding | None]]:
-        """Yield where code of a function binds a name of a scope; with ``global``, others may bind it as
-        well.
+        """Yield where code of a function binds a name of a scope; with ``global``,
+        others may bind it as well.
         """
         if scope.kind is ScopeKind.CLASS:
             yield scope.node, None  # another namespace in each iteration of a loop
@@ -572,8 +572,8 @@ class Names:
         return found
 
     def uses_elsewhere(self, binding: Binding) -> list[cst.BaseExpression]:
-        """Return the reads of a definition of the module level in other files: ``helper``,
-        ``utils.helper``.
+        """Return the reads of a definition of the module level in other files:
+        ``helper``, ``utils.helper``.
         """
         if self.link is None or binding.scope is not self.module_scope:
             return []
@@ -612,8 +612,8 @@ class Names:
 
     @remembered
     def _uses(self, scope: Scope, name: str) -> dict[Binding, list[cst.Name]]:
-        """Return the reads of each definition of a name; those that all of them reach are one list for
-        all.
+        """Return the reads of each definition of a name;
+        those that all of them reach are one list for all.
         """
         every = self.definitions(scope, name)
         too_many = self._in_place_of_all(scope, name) if len(every) > MANY else every
@@ -704,8 +704,8 @@ class Names:
         return any(self.qualified(each.target) == dotted for each in assigned)
 
     def _may_lead_away(self, node: cst.BaseExpression) -> bool:
-        """Return whether an attribute may be of a library or another file, going by the name that it begins
-        with.
+        """Return whether an attribute may be of a library or another file,
+        going by the name that it begins with.
 
         Most are those of ``self``, and the like: of neither, whatever they are called.
         """
@@ -772,8 +772,8 @@ class Names:
         return None if self.link is None else self.link.imported(self, binding)
 
     def imported(self, node: cst.CSTNode) -> Target | None:
-        """Return what a name or attribute, such as ``utils.helper``, stands for in another file of the
-        project.
+        """Return what a name or attribute, such as ``utils.helper``,
+        stands for in another file of the project.
         """
         if self.link is None:
             return None
@@ -803,8 +803,8 @@ class Names:
         return self.link.starred(self, name)
 
     def _library_name(self, found: Target) -> str | None:
-        """Return the dotted name of the library that another file has for what it is asked for, if it has
-        one.
+        """Return the dotted name of the library that another file has for what it is asked for,
+        if it has one.
         """
         if isinstance(found, Path):
             return None
@@ -949,8 +949,8 @@ def unpacked(target: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, tuple[int | Non
 
 
 def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
-    """Yield every parameter of a function in the order of its signature, ``*args`` and ``**kwargs``
-    included.
+    """Yield every parameter of a function in the order of its signature,
+    ``*args`` and ``**kwargs`` included.
     """
     yield from params.posonly_params
     yield from params.params

@@ -161,8 +161,8 @@ class Operations:
 
     @remembered
     def of(self, node: cst.CSTNode) -> Operation | None:
-        """Return the operation that an expression, or an augmented assignment, spells; None for anything
-        else.
+        """Return the operation that an expression, or an augmented assignment, spells;
+        None for anything else.
         """
         match node:
             case cst.BinaryOperation():
@@ -189,8 +189,8 @@ class Operations:
         return self.of(origin) if origin is not None else None
 
     def origin(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """Return the expression (or augmented assignment) that a name stands for; None if there are
-        several.
+        """Return the expression (or augmented assignment) that a name stands for;
+        None if there are several.
         """
         return sole(self._origins(node)) if isinstance(node, (cst.Name, cst.NamedExpr)) else node
 
@@ -301,8 +301,8 @@ class Operations:
         return Operation(name, call, tuple(given[:tensors]), options, in_place)
 
     def _may_be(self, option: str, value: cst.BaseExpression, receiver: cst.BaseExpression) -> bool:
-        """Return whether a method takes what one of a tensor would: ``backend.softmax(x, 1)`` gives none a
-        dim.
+        """Return whether a method takes what one of a tensor would:
+        ``backend.softmax(x, 1)`` gives none a dim.
         """
         kind = self.module.value(value).kind
         if option == "dtype":
@@ -436,8 +436,8 @@ class Operations:
                 yield found
 
     def repeatable(self, node: cst.CSTNode) -> bool:
-        """Return whether evaluating an expression twice gives the same: it calls operations and sizes at
-        most.
+        """Return whether evaluating an expression twice gives the same:
+        it calls operations and sizes at most.
         """
         for found in (node, *self.tree.descendants(node)):
             if isinstance(found, (cst.NamedExpr, cst.Await, cst.Yield)):

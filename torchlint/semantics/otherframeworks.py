@@ -70,8 +70,8 @@ def _imported(names: Names) -> Iterator[tuple[str, str]]:
 
 
 def _stands_in(imported: tuple[str, str]) -> bool:
-    """Return whether a package has torch's place in a file: ``import needle as torch``,
-    ``import needle.nn``.
+    """Return whether a package has torch's place in a file:
+    ``import needle as torch``, ``import needle.nn``.
     """
     dotted, name = imported
     if dotted.startswith("."):

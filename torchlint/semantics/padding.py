@@ -28,8 +28,8 @@ _FIXED = frozenset({"pad_to_multiple_of", "pad_to_multiple"})
 
 
 def spares_fragments(module: Module) -> bool:
-    """Return whether the file sorts by length, pads to few lengths, or configures the allocator for such
-    batches.
+    """Return whether the file sorts by length, pads to few lengths,
+    or configures the allocator for such batches.
     """
     if module.tree.mentions("expandable_segments") or not _FIXED.isdisjoint(identifiers(module)):
         return True
@@ -46,8 +46,8 @@ def _sorts_by_length(module: Module, call: cst.Call) -> bool:
 
 
 def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode | None:
-    """Return where a collate function pads the items of a batch to the longest of them; None if it may
-    not.
+    """Return where a collate function pads the items of a batch to the longest of them;
+    None if it may not.
     """
     made = module.value(collate)
     definition = made.definition
@@ -116,8 +116,8 @@ def _tokenizes(module: Module, call: cst.Call) -> bool:
 
 
 def _dynamic(module: Module, call: cst.Call) -> bool:
-    """Return whether a collator of transformers is left to pad to the longest, as it does unless told
-    otherwise.
+    """Return whether a collator of transformers is left to pad to the longest,
+    as it does unless told otherwise.
     """
     if any(argument.star for argument in call.args) or _lengths_are_few(module, call):
         return False

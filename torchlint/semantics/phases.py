@@ -54,8 +54,8 @@ def _evaluates(name: str | None) -> bool:
 
 
 def _infers(name: str | None) -> bool:
-    """Return whether this is what models do when they are used; parts of a forward pass may be called so,
-    too.
+    """Return whether this is what models do when they are used;
+    parts of a forward pass may be called so, too.
     """
     return (
         begins(name, Role.GENERATION, Role.SAMPLING, Role.DECODING, Role.PREDICTION, Role.INFERENCE)
@@ -188,8 +188,8 @@ class Phases(Part):
 
     @remembered
     def _shown(self, node: cst.CSTNode) -> Phase | None:
-        """Return what the branches and loops around a node show, and the modes that are switched in front of
-        it.
+        """Return what the branches and loops around a node show,
+        and the modes that are switched in front of it.
         """
         flow, order = self.module.flow, self.tree.order
         branch = next(flow.branches(node, kinds=_BRANCHING), None)
@@ -382,8 +382,8 @@ class Phases(Part):
     # ------------------------------------------------------------------ training steps
 
     def _training(self, holder: cst.CSTNode | None) -> list[tuple[cst.Call, bool]]:
-        """Return the calls in a loop or function (None: the module) that train, directly or in what they
-        call.
+        """Return the calls in a loop or function (None: the module) that train,
+        directly or in what they call.
 
         With each: whether it does so whatever the mode is (False below ``if training:``).
         """
@@ -421,8 +421,8 @@ class Phases(Part):
         return isinstance(function, cst.FunctionDef) and function.name.value == "forward"
 
     def _trains(self, holder: cst.CSTNode) -> bool | None:
-        """Return whether a loop or function trains: certainly, in some modes only (False), or never
-        (None).
+        """Return whether a loop or function trains: certainly, in some modes only (False),
+        or never (None).
         """
         steps = self._training(holder)
         return any(certain for _, certain in steps) if steps else None
@@ -463,8 +463,8 @@ class Phases(Part):
 
     @remembered
     def _run_in(self, function: Function) -> tuple[set[Phase], list[Function]]:
-        """Return the phases in which a function is called, as far as the places show them, and the other
-        callers.
+        """Return the phases in which a function is called, as far as the places show them,
+        and the other callers.
         """
         around = [self._local(place) for place in self._places(function)]
         shown = {local or Phase.SETUP for local, outer in around if local is not None or outer is None}
@@ -576,8 +576,8 @@ class Phases(Part):
         return None
 
     def _collates(self, function: cst.FunctionDef) -> bool:
-        """Return whether a function runs in the workers of a loader: it is given to one, or called after
-        that.
+        """Return whether a function runs in the workers of a loader: it is given to one,
+        or called after that.
 
         What is only called after it has to take something that may be a list of samples, or the number of
         a worker.
@@ -659,8 +659,8 @@ _STEPS = frozenset({"backward", "manual_backward", "step"})
 
 @remembered
 def training_steps(module: Module) -> list[cst.Call]:
-    """Return the calls of a file that compute gradients for training or step an optimizer, in source
-    order.
+    """Return the calls of a file that compute gradients for training or step an optimizer,
+    in source order.
     """
     calls = module.tree.spelt(cst.Call, _STEPS, module.names.renamed)
     return [call for call in calls if isinstance(call, cst.Call) and is_training_step(module, call)]
@@ -684,8 +684,8 @@ def is_training_step(module: Module, call: cst.Call) -> bool:
 
 
 def _is_field(node: cst.Subscript) -> bool:
-    """Return whether something is looked up by the name of a field: ``sample["image"]``,
-    ``sample[Keys.IMAGE]``.
+    """Return whether something is looked up by the name of a field:
+    ``sample["image"]``, ``sample[Keys.IMAGE]``.
     """
     match node.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=index))]:

@@ -189,8 +189,8 @@ def served(module: Module, node: cst.CSTNode) -> bool:
 
 
 def starts_run(module: Module, function: Function) -> bool:
-    """Return whether a function makes its own optimizer or loader, so that each call of it is a run of its
-    own.
+    """Return whether a function makes its own optimizer or loader,
+    so that each call of it is a run of its own.
     """
     return Places.of(module).starts_run(function)
 
@@ -246,8 +246,8 @@ class Places(Part):
         return Heat.COLD if work.steps else work.heat
 
     def _runs_epochs(self, loop: Loop) -> bool:
-        """Return whether each round of a loop is an epoch, by what it calls:
-        ``while True: self.train_epoch()``.
+        """Return whether each round of a loop is an epoch,
+        by what it calls: ``while True: self.train_epoch()``.
         """
         calls = self._held.get(loop, ([], []))[0]
         names = (last_name(call.func) for call in calls) if isinstance(loop, cst.While) else ()
@@ -287,8 +287,8 @@ class Places(Part):
                         yield part.value
 
     def _is_made_anew(self, name: cst.Name, made: cst.Call, loop: Loop) -> bool:
-        """Return whether a name that a round of a loop binds stands for a model that nothing before it has
-        made.
+        """Return whether a name that a round of a loop binds stands for a model
+        that nothing before it has made.
         """
         if not (names_model(name.value) or self.module.value(name).kind is Kind.MODULE):
             return False
@@ -301,8 +301,8 @@ class Places(Part):
         return all(self.tree.contains(loop, each.node) for each in self.names.bindings(name))
 
     def _decodes(self, loop: Loop, work: _Work) -> bool:
-        """Return whether each round of a loop that evaluates uses a model step by step in a loop of its
-        own.
+        """Return whether each round of a loop that evaluates uses a model step
+        by step in a loop of its own.
         """
         if work.trains or work.training_steps or not isinstance(loop, (cst.For, cst.While)):
             return False
@@ -312,8 +312,8 @@ class Places(Part):
 
     @solved(_NO_WORK)
     def _work_of(self, holder: cst.CSTNode) -> _Work:
-        """Return what a loop or function does each time round, by what is directly in it and what that leads
-        to.
+        """Return what a loop or function does each time round,
+        by what is directly in it and what that leads to.
         """
         work = _Work()
         calls, inner = self._held.get(holder, ([], []))
@@ -473,8 +473,8 @@ class Places(Part):
         return any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
 
     def starts_run(self, function: Function) -> bool:
-        """Return whether each call of a function is a run of its own: it makes its own optimizer or
-        loader.
+        """Return whether each call of a function is a run of its own:
+        it makes its own optimizer or loader.
         """
         return self._work_of(function).starts
 
@@ -519,8 +519,8 @@ class Places(Part):
         return False
 
     def over_layers(self, loop: Loop) -> bool:
-        """Return whether the loop goes through the parts of a model, so that all of it is one forward
-        pass.
+        """Return whether the loop goes through the parts of a model,
+        so that all of it is one forward pass.
         """
         if isinstance(loop, cst.While):
             return False
@@ -551,8 +551,8 @@ class Places(Part):
 
     @remembered
     def hot(self, node: cst.CSTNode) -> Hot | None:
-        """Return the loop of steps, or function, each of whose iterations runs ``node``; None if there is
-        none.
+        """Return the loop of steps, or function, each of whose iterations runs ``node``;
+        None if there is none.
         """
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
@@ -571,8 +571,8 @@ class Places(Part):
 
     @remembered
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
-        """Return the hot loop around ``node`` in its function, and the function if its callers matter,
-        too.
+        """Return the hot loop around ``node`` in its function,
+        and the function if its callers matter, too.
         """
         if context(self.module, node) in COLD or self.module.flow.is_dead(node):
             return None, None
@@ -613,8 +613,8 @@ class Places(Part):
         return False
 
     def _rarely_reached(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
-        """Return whether ``node`` runs in few of the rounds of ``boundary``, and in none of its steps of
-        training.
+        """Return whether ``node`` runs in few of the rounds of ``boundary``,
+        and in none of its steps of training.
 
         ``if step % delay == 0: train(actor)``: where nothing shows the delay, it may be short, and what is
         done beside that training runs at each of its steps.
@@ -625,8 +625,8 @@ class Places(Part):
         return not imposing or not all(self._trains_under(each, node) for each in imposing)
 
     def _trains_under(self, holder: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Return whether ``node`` stands in a branch that computes gradients every so many rounds, however
-        many.
+        """Return whether ``node`` stands in a branch that computes gradients every so many rounds,
+        however many.
 
         Where it is known how many, they have to be few, and the loop must not train beside the branch.
         """
@@ -714,8 +714,8 @@ class Places(Part):
         return False
 
     def served(self, node: cst.CSTNode) -> bool:
-        """Return whether ``node`` is in a function of a server's step, or in one that such a function
-        calls.
+        """Return whether ``node`` is in a function of a server's step,
+        or in one that such a function calls.
         """
         function = self.module.function(node)
         return function is not None and self._is_served(function)
@@ -757,8 +757,8 @@ class Places(Part):
     def _passed_on(
         self, call: cst.BaseExpression, function: Function, conditions: _Conditions, outer: Function
     ) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        """Yield what is decided by what a function gets, where its caller has been given that:
-        ``f(x, update)``.
+        """Yield what is decided by what a function gets,
+        where its caller has been given that: ``f(x, update)``.
         """
         if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
             return
@@ -882,8 +882,8 @@ class Places(Part):
         return Reason(Cause.TRAINING_STEP if self._work_of(function).trains else Cause.METHOD, name)
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
-        """Return whether a ``forward`` is that of a trainer, with its loop of steps, or goes over a
-        loader.
+        """Return whether a ``forward`` is that of a trainer, with its loop of steps,
+        or goes over a loader.
         """
         if any(map(self.over_loader, self._held.get(forward, ([], []))[1])):
             return True
@@ -925,8 +925,8 @@ class Places(Part):
 
     @solved(False)
     def _is_run_here(self, function: Function) -> bool:
-        """Return whether the file itself tells how often it runs a function: in a loop or step, once in a
-        run.
+        """Return whether the file itself tells how often it runs a function: in a loop or step,
+        once in a run.
 
         What only other files call, or a lambda that goes to them, runs as often as they like.
         """
@@ -942,8 +942,8 @@ class Places(Part):
 
     @solved(False)
     def _steps_optimizer(self, function: Function) -> bool:
-        """Return whether a function steps an optimizer, outside of loops, or calls one of the file that
-        does.
+        """Return whether a function steps an optimizer, outside of loops,
+        or calls one of the file that does.
         """
         calls = self._held.get(function, ([], []))[0]
         if any(last_name(call.func) == "step" and is_training_step(self.module, call) for call in calls):
@@ -954,8 +954,8 @@ class Places(Part):
     def _run_from(
         self, function: Function, streaming: bool
     ) -> Iterator[tuple[cst.BaseExpression, cst.CSTNode]]:
-        """Yield where a function is run from: the expression that runs it, and the place whose heat it
-        shares.
+        """Yield where a function is run from: the expression that runs it,
+        and the place whose heat it shares.
 
         Beside the calls: what runs a function without calling it by name, such as ``map``, a decorator
         or the read of a property; and for a generator the loop that draws from it.
@@ -1014,8 +1014,8 @@ class Places(Part):
         return isinstance(call, cst.Call) and last_name(call.func) in APPLYING_FUNCTIONS
 
     def _is_closure(self, call: cst.Call) -> bool:
-        """Return whether it is ``optimizer.step(closure)``; LBFGS needs its closure to give a number, so it
-        is left alone.
+        """Return whether it is ``optimizer.step(closure)``; LBFGS needs its closure to give a number,
+        so it is left alone.
         """
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
             return False
@@ -1024,8 +1024,8 @@ class Places(Part):
 
     @remembered
     def _is_for_one_call(self, function: cst.FunctionDef) -> bool:
-        """Return whether a function is made anew where it runs, for nothing but to be handed over, to a
-        driver, say.
+        """Return whether a function is made anew where it runs, for nothing but to be handed over,
+        to a driver, say.
 
         ``forward_backward(forward_step, batches)`` runs it if anything does. What knows it by a name of torch
         or Python says itself when that is.
@@ -1036,8 +1036,8 @@ class Places(Part):
         return bool(references) and all(map(self._is_handed_to_unknown, references))
 
     def _is_handed_to_unknown(self, reference: cst.Name) -> bool:
-        """Return whether a function is an argument of a call of what is not known, perhaps bound to
-        arguments.
+        """Return whether a function is an argument of a call of what is not known,
+        perhaps bound to arguments.
         """
         argument = self.tree.parent(reference)
         call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None

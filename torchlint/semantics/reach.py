@@ -50,8 +50,8 @@ class Reach:
         return sorted(found, key=self.tree.order.__getitem__)
 
     def each_round(self, holder: cst.CSTNode) -> bool:
-        """Return whether each round of a loop, or call of a function, comes to a mark outside of inner
-        loops.
+        """Return whether each round of a loop, or call of a function,
+        comes to a mark outside of inner loops.
         """
         return holder in self._each_round
 
@@ -128,8 +128,8 @@ def gathered(
     look: Callable[[Node], tuple[Iterable[Fact], Iterable[Node]]],
     known: dict[Node, frozenset[Fact]],
 ) -> frozenset[Fact]:
-    """Return all facts at ``start`` and at what is reached from there; ``look`` tells the facts and the next
-    ones.
+    """Return all facts at ``start`` and at what is reached from there;
+    ``look`` tells the facts and the next ones.
 
     ``known`` has the answers of before, and is given those for everything on the way: nodes that lead to one
     another have the same.

@@ -181,8 +181,8 @@ class Repetition(Part):
         return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
 
     def _asked_of_base(self, definition: cst.CSTNode, name: str) -> bool:
-        """Return whether a class of another file that this one inherits from has, or calls, a method of a
-        name.
+        """Return whether a class of another file that this one inherits from has, or calls,
+        a method of a name.
         """
         if self.link is None or not isinstance(definition, cst.ClassDef) or not definition.bases:
             return False
@@ -212,8 +212,8 @@ class Repetition(Part):
 
     @remembered
     def _users(self, name: str) -> list[cst.CSTNode | None]:
-        """Return the calls that are given something of this name, and the other nodes that use it as a
-        value.
+        """Return the calls that are given something of this name,
+        and the other nodes that use it as a value.
         """
         parents = self.tree.parents
         known: list[cst.CSTNode | None] = []

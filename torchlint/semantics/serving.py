@@ -86,8 +86,8 @@ def _has_role(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def is_step(module: Module, function: Function) -> bool:
-    """Return whether a function ``serves`` as more than a part of a model's pass, whatever loops there are in
-    it.
+    """Return whether a function ``serves`` as more than a part of a model's pass,
+    whatever loops there are in it.
 
     What an engine does in a step may run a model several times, to draft tokens, say.
     """
@@ -105,8 +105,8 @@ def _method(function: cst.FunctionDef) -> _Method | None:
 
 @remembered
 def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
-    """Return whether a function is given the batch of a step, or is a method of one, or a part of a model's
-    pass.
+    """Return whether a function is given the batch of a step, or is a method of one,
+    or a part of a model's pass.
 
     Whoever calls it, by whatever interface, does so at a step, and torch runs what it has as an operator.
     What processes logits is given those that the model has just computed.
@@ -125,8 +125,8 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
 
 @remembered
 def operations(module: Module) -> frozenset[str]:
-    """Return the functions of a file that torch has as operators, or in the place of its own: models run
-    them.
+    """Return the functions of a file that torch has as operators, or in the place of its own:
+    models run them.
     """
     if not any(map(module.tree.mentions, _OF_OPERATIONS)):
         return frozenset()
@@ -186,8 +186,8 @@ def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
-    """Return whether a function is given the batch of a step, or is a method of one or of a backend of
-    attention.
+    """Return whether a function is given the batch of a step,
+    or is a method of one or of a backend of attention.
     """
     name = function.name.value
     if name.startswith("__") or _is_protocol(module, function):
@@ -206,8 +206,8 @@ def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def is_made_each_step(module: Module, function: Function | None) -> bool:
-    """Return whether a function is a method of what an engine makes anew for each step, with all that it
-    keeps.
+    """Return whether a function is a method of what an engine makes anew for each step,
+    with all that it keeps.
     """
     holder = _holder(module, function) if isinstance(function, cst.FunctionDef) else None
     return holder is not None and denotes(holder.name.value, Role.ENGINE_STEP)
@@ -222,8 +222,8 @@ def _holder(module: Module, function: cst.FunctionDef) -> cst.ClassDef | None:
 
 @remembered
 def runs_once(module: Module, function: Function) -> bool:
-    """Return whether a function, or one around it, is declared cold, or is what an engine does before it
-    serves.
+    """Return whether a function, or one around it, is declared cold,
+    or is what an engine does before it serves.
     """
     within: Function | None = function
     while within is not None:
@@ -253,8 +253,8 @@ def _declared(module: Module) -> _Declared:
 
 
 def _of_file(module: Module, patterns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Return what stands behind ``::`` in the patterns whose glob matches the file; all functions without
-    it.
+    """Return what stands behind ``::`` in the patterns whose glob matches the file;
+    all functions without it.
     """
     found: dict[str, None] = {}
     for root, pattern in patterns:

@@ -157,8 +157,8 @@ def _by_library(module: Module, call: cst.Call, arg: cst.Arg, name: str) -> Verd
 
 
 def other_names(module: Module, binding: Binding) -> tuple[list[Binding], list[cst.Attribute]]:
-    """Return the further variables, and the attributes, that hold the memory of the tensor that a variable
-    has.
+    """Return the further variables, and the attributes,
+    that hold the memory of the tensor that a variable has.
 
     Aliases, views and arrays, those that it was made of as well as those that are made of it, and what a
     function or class of the file keeps of them. A move to the device has memory of its own.
@@ -183,8 +183,8 @@ def other_names(module: Module, binding: Binding) -> tuple[list[Binding], list[c
 
 
 def _held_by(module: Module, node: cst.BaseExpression) -> cst.Name | None:
-    """Return the variable whose memory an expression has: ``x``, ``x.view(-1)[0]``,
-    ``torch.from_numpy(x)``.
+    """Return the variable whose memory an expression has: ``x``,
+    ``x.view(-1)[0]``, ``torch.from_numpy(x)``.
     """
     while not isinstance(node, cst.Name):
         match node:
@@ -237,8 +237,8 @@ def _kept_as(module: Module, use: cst.Name) -> list[Binding | cst.Attribute]:
 
 
 def fresh(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether the tensor, or array, that an expression makes is in memory that nobody else may write
-    to.
+    """Return whether the tensor, or array,
+    that an expression makes is in memory that nobody else may write to.
 
     Of a variable, all reads of it count: the caller asks for the fate of those it knows.
     """
@@ -287,8 +287,8 @@ def _made_fresh(module: Module, call: cst.Call) -> bool | list[Source]:
 
 
 def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether the file writes to the memory of a tensor, so that who keeps the tensor sees it
-    change.
+    """Return whether the file writes to the memory of a tensor,
+    so that who keeps the tensor sees it change.
     """
     root: cst.BaseExpression = tensor
     while isinstance(root, cst.Call) and isinstance(root.func, cst.Attribute):

@@ -285,8 +285,8 @@ def _defined(module: Module, binding: Binding, path: Path, through: Through) -> 
 def _given(
     module: Module, binding: Binding | AttributeBinding, path: Path, through: Through
 ) -> list[Source] | None:
-    """Return what an assignment, a loop or a ``with`` statement gives its target, as far as its own text
-    tells.
+    """Return what an assignment, a loop or a ``with`` statement gives its target,
+    as far as its own text tells.
     """
     value, part = binding.value, _within(binding.path, path)
     if value is None:
@@ -317,8 +317,8 @@ def _within(outer: tuple[int | None, ...], path: Path) -> Path:
 
 
 def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None:
-    """Return what the calls in the file pass for a parameter, or its default; None if some is out of
-    sight.
+    """Return what the calls in the file pass for a parameter, or its default;
+    None if some is out of sight.
     """
     function, param = binding.scope.node, binding.node
     if not isinstance(function, (cst.FunctionDef, cst.Lambda)) or not isinstance(param, cst.Param):
@@ -338,8 +338,8 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
 
 
 def _field(module: Module, owner: cst.ClassDef, path: Path, through: Through) -> list[Source] | None:
-    """Return what an attribute of the instances of a class is assigned, and put into it; what a property
-    returns.
+    """Return what an attribute of the instances of a class is assigned, and put into it;
+    what a property returns.
     """
     field, rest = path[0], path[1:]
     assert isinstance(field, Field)

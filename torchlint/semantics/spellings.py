@@ -46,8 +46,8 @@ def last_words(dotted: Iterable[str]) -> frozenset[str]:
 
 
 def is_place_of_model(attribute: cst.Attribute) -> bool:
-    """Return whether it is ``next(model.parameters()).device``: who asks where a model is, does not expect it
-    in host memory.
+    """Return whether it is ``next(model.parameters()).device``: who asks where a model is,
+    does not expect it in host memory.
     """
     match attribute:
         case cst.Attribute(

@@ -120,8 +120,8 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
 
 
 def _builds_module(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether ``node`` runs while a module is made: once, whatever loops there are in its
-    constructor.
+    """Return whether ``node`` runs while a module is made: once,
+    whatever loops there are in its constructor.
     """
     function = module.function(node)
     owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
@@ -161,8 +161,8 @@ def _is_measure(module: Module, argument: cst.Arg) -> bool:
 
 
 def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether ``node`` belongs to an optimizer that evaluates its closure repeatedly, as a line search
-    does.
+    """Return whether ``node`` belongs to an optimizer that evaluates its closure repeatedly,
+    as a line search does.
 
     It does so in a loop, or in a function that it defines to be called by the search. Such an algorithm goes
     by the numbers that it gets.
@@ -196,8 +196,8 @@ def _administers(module: Module, way: tuple[cst.CSTNode, ...]) -> bool:
 
 
 def _sums_up_metric(module: Module, function: cst.FunctionDef) -> bool:
-    """Return whether a metric is computed here from what it collected: once, at the end of an
-    evaluation.
+    """Return whether a metric is computed here from what it collected: once,
+    at the end of an evaluation.
     """
     owner = module.classes.owner(function)
     if owner is None or function.name.value not in ("compute", "_compute"):
@@ -209,8 +209,8 @@ _DEFINITIONS: frozenset[type] = frozenset({cst.ClassDef, cst.FunctionDef})
 
 
 def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
-    """Return whether a dataset is made here, once for all: ``process`` of a dataset class of
-    torch_geometric.
+    """Return whether a dataset is made here, once for all:
+    ``process`` of a dataset class of torch_geometric.
     """
     for _, around in module.tree.edges(place, _DEFINITIONS):
         if isinstance(around, cst.ClassDef):
@@ -279,8 +279,8 @@ def _decided_on_device(module: Module, test: cst.BaseExpression) -> bool:
 
 
 def _reads_device(module: Module, test: cst.BaseExpression) -> bool:
-    """Return whether it is ``if loss.item() < 0``: the decision waits as well where the number is read first,
-    or has been.
+    """Return whether it is ``if loss.item() < 0``:
+    the decision waits as well where the number is read first, or has been.
     """
     parts = [test, *module.tree.descendants(test)]
     return any(
@@ -305,8 +305,8 @@ def _just_read(module: Module, name: cst.Name) -> bool:
 
 
 def after_a_guard(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether it is ``if not mask.any(): continue`` some lines above, with no model and no gradients
-    in between.
+    """Return whether it is ``if not mask.any(): continue`` some lines above,
+    with no model and no gradients in between.
     """
     return module.flow.at_point(node, _guarded(module, module.flow.root(node)))
 
@@ -418,8 +418,8 @@ def host_copy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def refuses_device(module: Module, call: cst.Call) -> bool:
-    """Return whether ``call``, a host copy, raises for tensors of the accelerator, as ``np.asarray(x)``
-    does.
+    """Return whether ``call``, a host copy, raises for tensors of the accelerator,
+    as ``np.asarray(x)`` does.
     """
     if module.qualified(call.func) in _NUMPY_COPIES:
         return True
@@ -467,8 +467,8 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether other parts of a batch are moved: ``x, i = batch``, ``model(x.to(device))``,
-    ``i.cpu()``.
+    """Return whether other parts of a batch are moved: ``x, i = batch``,
+    ``model(x.to(device))``, ``i.cpu()``.
     """
     loop, name = _batch_of(module, node), _root(node)
     if loop is None or name is None:
@@ -521,8 +521,8 @@ def _is_held_by_step(module: Module, node: cst.BaseExpression) -> bool:
 
 @traced(Through.NOTHING)
 def _read_of_step(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]:
-    """Return whether something unknown is computed from what one step of an engine works on, and not on the
-    host.
+    """Return whether something unknown is computed from what one step of an engine works on,
+    and not on the host.
     """
     if path or module.value(node).kind is not Kind.UNKNOWN or module.value(node).device is Device.CPU:
         return False
@@ -591,8 +591,8 @@ def to_host(module: Module, call: cst.Call) -> bool:
 
 
 def _follows_input(module: Module, call: cst.Call, moved: cst.BaseExpression) -> bool:
-    """Return whether a part of a module goes to where a tensor is that it is given:
-    ``self.scale.to(x.device)``.
+    """Return whether a part of a module goes to where a tensor is
+    that it is given: ``self.scale.to(x.device)``.
 
     Whoever keeps one of both in host memory keeps the other there as well.
     """
@@ -602,8 +602,8 @@ def _follows_input(module: Module, call: cst.Call, moved: cst.BaseExpression) ->
 
 
 def names_host(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether an expression names the CPU as a device: ``"cpu"``, ``torch.device("cpu")``, a name for
-    it.
+    """Return whether an expression names the CPU as a device: ``"cpu"``, ``torch.device("cpu")``,
+    a name for it.
 
     So does a tensor in host memory, given to ``to``.
     """
@@ -616,8 +616,8 @@ def names_host(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _copied_in(module: Module, call: cst.Call, target: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the device tensor that ``host.copy_(x)`` copies; with ``non_blocking`` the memory may be
-    pinned.
+    """Return the device tensor that ``host.copy_(x)`` copies;
+    with ``non_blocking`` the memory may be pinned.
     """
     source = given_as(call, "src", 0)
     if source is None or given_as(call, "non_blocking", 1) is not None:
@@ -661,8 +661,8 @@ def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:
 
 
 def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
-    """Return whether the size of what ``node`` gives is only known on the device: ``x.nonzero()``,
-    ``x[mask]``.
+    """Return whether the size of what ``node`` gives is only known on the device:
+    ``x.nonzero()``, ``x[mask]``.
     """
     if isinstance(node, cst.Subscript):
         return (
@@ -728,8 +728,8 @@ def _sizes(arguments: Iterable[cst.Arg]) -> Iterator[cst.BaseExpression]:
 
 
 def _reads_scalars(module: Module, call: cst.Call, qualified: str | None) -> bool:
-    """Return whether a tensor is cut, repeated or padded as a device scalar says:
-    ``x.narrow(0, start, 1)``.
+    """Return whether a tensor is cut, repeated or padded
+    as a device scalar says: ``x.narrow(0, start, 1)``.
     """
     package, _, name = (qualified or "").rpartition(".")
     if qualified is None and isinstance(call.func, cst.Attribute):
@@ -791,8 +791,8 @@ def after_a_wait(module: Module, node: cst.BaseExpression, spared: _Spared | Non
 
 
 def before_a_wait(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether the host reads something back right behind ``node``, in the same statement or in the
-    next one.
+    """Return whether the host reads something back right behind ``node``,
+    in the same statement or in the next one.
 
     It waits there for all that was queued, so that it gains nothing by not waiting for ``node``: a selection
     is copied to the host, a place is turned into a number.
@@ -864,8 +864,8 @@ def waits_within(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None, spared: _Spared | None) -> bool:
-    """Return whether a point of the flow waits, in front of ``end`` if there is one, and runs no model behind
-    it.
+    """Return whether a point of the flow waits, in front of ``end`` if there is one,
+    and runs no model behind it.
     """
     if not isinstance(point, (cst.BaseExpression, cst.BaseSmallStatement, cst.WithItem)):
         return False
@@ -897,8 +897,8 @@ def _waits_of(module: Module, point: cst.CSTNode, spared: _Spared | None) -> lis
 
 
 def _returns_from_waiting(module: Module, call: cst.Call, spared: _Spared) -> bool:
-    """Return whether a call runs a function of the project that has waited, whichever it is, when it
-    returns.
+    """Return whether a call runs a function of the project that has waited, whichever it is,
+    when it returns.
     """
     callees = module.callees(call)
     return bool(callees) and all(_ends_waited(module, each, spared) for each in callees)
@@ -916,8 +916,8 @@ def _runs_nothing_after(module: Module, statement: cst.CSTNode, wait: cst.CSTNod
 
 
 def _surely_waits(module: Module, part: cst.CSTNode) -> bool:
-    """Return whether an expression waits whenever it is evaluated: for a number, a size, or a copy to the
-    host.
+    """Return whether an expression waits whenever it is evaluated: for a number, a size,
+    or a copy to the host.
     """
     if isinstance(part, cst.Subscript):
         return shape_wait(module, part) and not _fills_by_mask(module, part)
@@ -1015,8 +1015,8 @@ def truth_tests(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpressio
 
 
 def asks_device(module: Module, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield the device tensors that a condition depends on, those under ``not``, ``and`` and ``or``
-    included.
+    """Yield the device tensors that a condition depends on, those under ``not``,
+    ``and`` and ``or`` included.
     """
     yield from _asked(module, test)
     for part in module.tree.descendants(test):
@@ -1119,8 +1119,8 @@ def _is_item_of_list(module: Module, name: cst.Name) -> bool:
 
 
 def _is_open_part(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a name stands for one of several results of a model, and nothing shows it to be a
-    tensor.
+    """Return whether a name stands for one of several results of a model,
+    and nothing shows it to be a tensor.
 
     Nor does what a loop calls a loss: it may go through lists of them.
     """
@@ -1231,8 +1231,8 @@ def _is_written(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _names_record(module: Module, text: cst.FormattedString) -> bool:
-    """Return whether a text is what a value is recorded under, made of words:
-    ``log(f"{source}/loss", loss)``.
+    """Return whether a text is what a value is recorded under,
+    made of words: ``log(f"{source}/loss", loss)``.
     """
     around = module.tree.parent(text)
     call = module.tree.parent(around) if isinstance(around, cst.Arg) else None
@@ -1248,8 +1248,8 @@ _RECORD_NAMES = frozenset({"key", "name", "tag"})
 
 
 def _for_failure_only(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether it is ``"fine" if ok else f"got {x}"``: the text that speaks of the tensor is the
-    exception.
+    """Return whether it is ``"fine" if ok else f"got {x}"``:
+    the text that speaks of the tensor is the exception.
     """
     choice = module.tree.parent(node)
     if not isinstance(choice, cst.IfExp):
@@ -1313,8 +1313,8 @@ def _displays(module: Module, node: cst.BaseExpression) -> Iterator[cst.Dict | c
 
 
 def is_logger(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether it is ``logging`` and the like, ``logging.getLogger(…)``, and what people call a
-    logger.
+    """Return whether it is ``logging`` and the like, ``logging.getLogger(…)``,
+    and what people call a logger.
     """
     while True:
         qualified = module.qualified(node)
@@ -1342,8 +1342,8 @@ _LOGGER_MAKERS = frozenset({"logging.getLogger", "structlog.get_logger"})
 
 
 def _is_run(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether an expression is what ``wandb.init(…)`` returned, or an ``Accelerator`` with its
-    trackers.
+    """Return whether an expression is what ``wandb.init(…)`` returned,
+    or an ``Accelerator`` with its trackers.
     """
     if module.value(node).kind is Kind.ACCELERATOR:
         return True
@@ -1367,8 +1367,8 @@ _QUEUE_GIVERS = frozenset(
 
 
 def explicit_wait(module: Module, call: cst.Call) -> bool:
-    """Return whether it is ``torch.cuda.synchronize()`` and the like, and ``synchronize()`` of a stream or
-    event.
+    """Return whether it is ``torch.cuda.synchronize()`` and the like,
+    and ``synchronize()`` of a stream or event.
     """
     qualified = module.qualified(call.func)
     if qualified is not None:

@@ -67,8 +67,8 @@ class Throttling(Part):
     """The restrictions of one file."""
 
     def between(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
-        """Return whether ``node`` runs in few of the iterations of the loop, or calls of the function, around
-        it.
+        """Return whether ``node`` runs in few of the iterations of the loop, or calls of the function,
+        around it.
 
         ``boundary`` is that loop or function, or the module itself.
         """
@@ -78,8 +78,8 @@ class Throttling(Part):
         return any(self.imposed(node, boundary))
 
     def imposed(self, node: cst.CSTNode, boundary: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Return what restricts ``node`` to few of the iterations of a loop, or calls of a function, around
-        it.
+        """Return what restricts ``node`` to few of the iterations of a loop, or calls of a function,
+        around it.
         """
         tree = self.tree
         return (
@@ -130,8 +130,8 @@ class Throttling(Part):
         return self._rare(test, True) is not None
 
     def is_periodic(self, test: cst.BaseExpression, holds: bool) -> bool:
-        """Return whether a test comes out so in every n-th iteration, also for an n so small that this is
-        often.
+        """Return whether a test comes out so in every n-th iteration,
+        also for an n so small that this is often.
         """
         return concluded(self.module, test, holds, self._counted_off) is True
 
@@ -301,8 +301,8 @@ class Throttling(Part):
         return None
 
     def _is_followed(self, counter: cst.BaseExpression, mark: cst.BaseExpression) -> bool:
-        """Return whether it is ``step - 1 == mark``, where the loop sets ``mark = step``: so it is each
-        time.
+        """Return whether it is ``step - 1 == mark``, where the loop sets ``mark = step``:
+        so it is each time.
         """
         around = next(iter(self.module.flow.statement_loops(counter)), None)
         marks = self._marks(around) if around is not None else {}
@@ -447,8 +447,8 @@ class Throttling(Part):
         return any(_constant(value) is truth and self._at(value) is None for value in values)
 
     def _at(self, node: cst.CSTNode, kept: str | None = None) -> Restriction | None:
-        """Return the innermost restriction of a place in the loop around it, but for tests of an
-        attribute.
+        """Return the innermost restriction of a place in the loop around it,
+        but for tests of an attribute.
         """
         loops = self.module.flow.statement_loops(node)
         within = loops[0] if loops else self.tree.root
@@ -515,8 +515,8 @@ class Throttling(Part):
         return any(renewed.get(name, -1) > order[branch] for name in compared & counted)
 
     def _settles(self, branch: cst.If, decision: Decision) -> bool:
-        """Return whether it is ``if self.scaled == wanted: return``, and ``self.scaled = wanted`` behind it:
-        once a change.
+        """Return whether it is ``if self.scaled == wanted: return``,
+        and ``self.scaled = wanted`` behind it: once a change.
         """
         match decision.test:
             case cst.Comparison(
@@ -530,8 +530,8 @@ class Throttling(Part):
         )
 
     def _fits(self, branch: cst.If, decision: Decision) -> bool:
-        """Return whether it is ``if self.grid[i].shape != x.shape: self.grid[i] = …``: made anew when the
-        size changes.
+        """Return whether it is ``if self.grid[i].shape != x.shape: self.grid[i] = …``:
+        made anew when the size changes.
         """
         differing = set[str]()
         for guard in implied(self.module, decision.test, decision.holds):
@@ -549,8 +549,8 @@ class Throttling(Part):
         )
 
     def _spends(self, branch: cst.If) -> bool:
-        """Return whether it is ``if self.fresh: …``, and ``self.fresh = False`` in it or in the method that
-        it calls: once.
+        """Return whether it is ``if self.fresh: …``,
+        and ``self.fresh = False`` in it or in the method that it calls: once.
 
         Only the constructor sets the flag.
         """
@@ -571,8 +571,8 @@ class Throttling(Part):
         return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
 
     def _runs_in(self, block: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Return whether a statement stands at the outside of a block, or of a function that is called
-        there.
+        """Return whether a statement stands at the outside of a block,
+        or of a function that is called there.
         """
         if self.tree.contains(block, node):
             return not self.module.flow.is_conditional(node, within=block)
@@ -604,8 +604,8 @@ class Throttling(Part):
 
     @remembered
     def _renewed(self, suite: cst.CSTNode) -> dict[str, int]:
-        """Return the counters, clocks and lists that the statements of a block set back, and where at
-        last.
+        """Return the counters, clocks and lists that the statements of a block set back,
+        and where at last.
         """
         found: dict[str, int] = {}
         lines: object = getattr(suite, "body", ())
@@ -664,8 +664,8 @@ class Throttling(Part):
         return _ALWAYS if self._filled_later(branch, missing) else None
 
     def _filled_behind(self, branch: cst.If) -> bool:
-        """Return whether it is ``if self.table is not None: return self.table``, and ``self.table = …``
-        behind it: once.
+        """Return whether it is ``if self.table is not None: return self.table``,
+        and ``self.table = …`` behind it: once.
         """
         if branch.orelse is not None:
             return False
@@ -705,8 +705,8 @@ class Throttling(Part):
                 yield f"{owner}.{given.attr.value}"
 
     def _set_by(self, call: cst.Call) -> Iterator[str]:
-        """Yield the attributes of an object or class that a call of its method sets, or
-        ``register_buffer``.
+        """Yield the attributes of an object or class that a call of its method sets,
+        or ``register_buffer``.
         """
         func = call.func
         owner = dotted_text(func.value) if isinstance(func, cst.Attribute) else None
@@ -744,8 +744,8 @@ class Throttling(Part):
         )
 
     def _looked_up(self, store: cst.CSTNode, missing: set[str], branch: cst.If) -> bool:
-        """Return whether it is ``x = cache.get(key)``, ``if x is None``, then ``cache[key] = …``: what is
-        missing is cached.
+        """Return whether it is ``x = cache.get(key)``, ``if x is None``, then ``cache[key] = …``:
+        what is missing is cached.
         """
         bindings = (binding for name in missing for binding in self.module.names.bindings_at(name, branch))
         for binding in bindings:
@@ -756,8 +756,8 @@ class Throttling(Part):
         return False
 
     def _first_round(self, target: cst.Name, branch: cst.If) -> Restriction | None:
-        """Return ``if x is None: x = …`` in a loop that starts with ``x = None`` before it: in its first
-        round.
+        """Return ``if x is None: x = …`` in a loop that starts with ``x = None`` before it:
+        in its first round.
         """
         empty = [
             b.node
@@ -784,8 +784,8 @@ class Throttling(Part):
         )
 
     def _missing(self, test: cst.BaseExpression, holds: bool = True) -> Iterator[str]:
-        """Yield what variables a test finds empty: ``x is None``, ``not x``, ``k not in x``,
-        ``len(x) == 0``.
+        """Yield what variables a test finds empty: ``x is None``, ``not x``,
+        ``k not in x``, ``len(x) == 0``.
         """
         waiting = [(test, holds)]
         while waiting:
@@ -798,8 +798,8 @@ class Throttling(Part):
                     yield spelt
 
     def _found_missing(self, guard: Guard) -> str | None:
-        """Return ``not exists(x)``, where ``exists`` is a function of the file that says whether ``x`` is
-        None.
+        """Return ``not exists(x)``, where ``exists`` is a function of the file
+        that says whether ``x`` is None.
         """
         match guard.test:
             case cst.Call(args=[cst.Arg(value=asked, keyword=None)]) if not guard.holds:
@@ -921,8 +921,8 @@ class Throttling(Part):
 
 
 def _continues(test: cst.BaseExpression, construct: cst.CSTNode) -> TypeGuard[cst.BooleanOperation]:
-    """Return whether what decides on the next operand of ``and``, or of ``or``, is a chain of the same
-    itself.
+    """Return whether what decides on the next operand of ``and``, or of ``or``,
+    is a chain of the same itself.
     """
     return (
         isinstance(construct, cst.BooleanOperation)
@@ -1099,8 +1099,8 @@ def _set_in_place(call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the tensor whose size, dtype or place an expression is: ``x`` in ``x.shape[2:4]``,
-    ``x.size(0)``.
+    """Return the tensor whose size, dtype or place an expression is:
+    ``x`` in ``x.shape[2:4]``, ``x.size(0)``.
     """
     if isinstance(node, cst.Subscript):
         node = node.value
@@ -1116,8 +1116,8 @@ def _says_occasion(name: str | None) -> bool:
 
 
 def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """Yield what a line assigns to or fills in any case, with something else than whether a condition
-    holds.
+    """Yield what a line assigns to or fills in any case,
+    with something else than whether a condition holds.
     """
     if isinstance(line, cst.With):
         for inner in line.body.body:

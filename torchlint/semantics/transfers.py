@@ -44,8 +44,8 @@ class Move:
 
 
 def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
-    """Return what ``call`` moves to an accelerator, read as a tensor's method; None if it does not or may
-    not.
+    """Return what ``call`` moves to an accelerator, read as a tensor's method;
+    None if it does not or may not.
     """
     assert isinstance(call.func, cst.Attribute)
     if any(arg.star for arg in call.args):
@@ -74,8 +74,8 @@ def moved_at_once(module: Module, call: cst.Call) -> Move | None:
 
 
 def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """Return the object, tensor or not, that a call moves to an accelerator by its method ``to`` or
-    ``cuda``.
+    """Return the object, tensor or not, that a call moves to an accelerator
+    by its method ``to`` or ``cuda``.
     """
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value not in TRANSFERS:
@@ -192,8 +192,8 @@ def _like_move(module: Module, call: cst.Call, other: cst.BaseExpression, fixabl
 
 
 def _type_move(module: Module, call: cst.Call) -> Move | None:
-    """Return the move of ``.type(torch.cuda.FloatTensor)``, which casts as well, as does
-    ``.type(x.type())``.
+    """Return the move of ``.type(torch.cuda.FloatTensor)``, which casts as well,
+    as does ``.type(x.type())``.
     """
     if len(call.args) != 1:
         return None

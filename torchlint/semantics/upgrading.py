@@ -93,8 +93,8 @@ def _is_mention(module: Module, use: Use) -> Verdict[bool]:
 
 
 def is_kept_for_callers(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a node is part of a function or class that is itself deprecated, and only kept for its
-    callers.
+    """Return whether a node is part of a function or class that is itself deprecated,
+    and only kept for its callers.
 
     A decorator, a comment above it, the beginning of its docstring or a warning in it says so.
     """

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def handed_to(module: Module, node: cst.BaseExpression, asked: Callable[[Module, cst.Call], bool]) -> bool:
-    """Return whether ``asked`` holds of a call to which the value of ``node`` is handed each time it is
-    computed.
+    """Return whether ``asked`` holds of a call to
+    which the value of ``node`` is handed each time it is computed.
     """
     return True in verdicts(module, node, _HandedTo(asked))
 
@@ -73,8 +73,8 @@ def _onward(module: Module, use: Use, *, collected: bool) -> tuple[Onward | Stan
 
 
 def _takes_in(module: Module, call: cst.Call) -> bool:
-    """Return whether a value goes on inside of what takes it: a function, or a list that is made in each
-    round.
+    """Return whether a value goes on inside of what takes it: a function,
+    or a list that is made in each round.
     """
     if isinstance(module.callee(call), cst.FunctionDef):
         return True
@@ -125,8 +125,8 @@ def _reads_of(
 
 
 def reads_in_iteration(module: Module, target: cst.CSTNode) -> tuple[Standing, ...]:
-    """Return where the variable ``target``, just assigned, is read in the same iteration of the hot loop
-    around.
+    """Return where the variable ``target``, just assigned,
+    is read in the same iteration of the hot loop around.
     """
     binding = module.binding_of(target)
     if binding is None:
@@ -204,8 +204,8 @@ def writes_out(module: Module, call: cst.Call) -> bool:
 
 
 def _draws_points(module: Module, call: cst.Call) -> bool:
-    """Return whether it is ``plt.scatter(x, y)``, ``ax.scatter(x, y)``, but not ``torch_scatter.scatter`` and
-    ``x.scatter(…)``.
+    """Return whether it is ``plt.scatter(x, y)``, ``ax.scatter(x, y)``,
+    but not ``torch_scatter.scatter`` and ``x.scatter(…)``.
     """
     qualified = module.qualified(call.func)
     if qualified is not None:
@@ -286,8 +286,8 @@ def _of_host_library(module: Module, name: cst.Name) -> bool:
 
 
 def method_call(module: Module, call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
-    """Return the receiver and the name of a call written ``receiver.name(...)``; None for library
-    functions.
+    """Return the receiver and the name of a call written ``receiver.name(...)``;
+    None for library functions.
     """
     if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
         return call.func.value, call.func.attr.value
@@ -305,8 +305,8 @@ def _reading_by_name(module: Module) -> list[tuple[cst.Call, str]]:
 
 
 def uses_by_name(module: Module, binding: Binding) -> bool:
-    """Return whether code may read a name otherwise: by ``locals()``, ``globals()``, ``eval``, as an
-    attribute.
+    """Return whether code may read a name otherwise: by ``locals()``, ``globals()``, ``eval``,
+    as an attribute.
     """
     if binding.scope.kind is ScopeKind.CLASS:
         return True

@@ -203,8 +203,8 @@ class Places:
 
 
 def lines(source: Source) -> Sequence[str]:
-    """Return the lines of a text with their ends; a text that ends with a newline has no empty line behind
-    it.
+    """Return the lines of a text with their ends;
+    a text that ends with a newline has no empty line behind it.
     """
     starts = (*source.line_starts, len(source.text))
     found = [source.text[start:end] for start, end in pairwise(starts)]

@@ -83,8 +83,8 @@ def _found(
 def fix(
     source: Source, settings: LintSettings, around: Surroundings | None, scope: Scope, pulse: Pulse
 ) -> tuple[Edit, ...]:
-    """Return the edits that make all safe fixes of what is in ``scope``, and those that become possible by
-    them.
+    """Return the edits that make all safe fixes of what is in ``scope``,
+    and those that become possible by them.
     """
     pulse()
     project = None if around is None else _projects.of(around, source).project

@@ -23,8 +23,8 @@ _KNOWN = ("configuration", *_OPTIONS, "fixAll", "lint")
 
 
 def concern(given: object) -> bool:
-    """Return whether settings that an editor sends are torchlint's: some send what they have for other
-    servers.
+    """Return whether settings that an editor sends are torchlint's:
+    some send what they have for other servers.
     """
     return isinstance(given, Mapping) and any(key in given for key in ("settings", SECTION, *_KNOWN))
 
@@ -87,8 +87,8 @@ class Preferences:
         *,
         isolated: bool = False,
     ) -> Resolver:
-        """Return what finds the settings of files below ``directory``; ``configs`` are those of the command
-        line.
+        """Return what finds the settings of files below ``directory``;
+        ``configs`` are those of the command line.
 
         Raises:
             ConfigError: a config file, or what the editor says, cannot be followed.

@@ -96,8 +96,8 @@ class Projects:
             return None
 
     def concerns(self, file: Path) -> bool:
-        """Return whether findings may be others once a file says something else: not if no program reads
-        it.
+        """Return whether findings may be others once a file says something else:
+        not if no program reads it.
         """
         if not is_document(file):
             return True
@@ -136,8 +136,8 @@ class Projects:
         return resolver.lint(path) if found.files else None
 
     def scope(self, file: Path | None) -> Scope:
-        """Return which findings of a file are shown and fixed: those of enough impact; advice only if
-        wanted.
+        """Return which findings of a file are shown and fixed: those of enough impact;
+        advice only if wanted.
         """
         path = absolute(file if file is not None else self._first / _UNNAMED)
         try:
@@ -174,7 +174,7 @@ def is_setting(file: Path) -> bool:
 
 
 def watched() -> Iterator[str]:
-    """Yield globs of the files on which findings depend: those of projects, and those that settings are
-    from.
+    """Yield globs of the files on which findings depend: those of projects,
+    and those that settings are from.
     """
     yield from (f"**/{pattern}" for pattern in (*INCLUDED, *DOCUMENTS, *_SETTINGS))

@@ -112,8 +112,8 @@ def read(rule: Rule, path: Path) -> Case:
 
 
 def fixed_text(case: Case) -> str:
-    """Return the case in its good form, as the fixer makes it with the safe and unsafe fixes of the case's
-    own rule.
+    """Return the case in its good form, as the fixer makes it with the safe
+    and unsafe fixes of the case's own rule.
 
     A case with ``step_fixed`` has its good form in its own text, which is returned as it is; another may have
     it in a file beside.

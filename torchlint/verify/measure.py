@@ -601,8 +601,8 @@ class Session:
         return max(found, least - done)
 
     def _spread(self, variants: Sequence[str]) -> float:
-        """Return the deviation of blocks over that of processes, of the variants that are still to be
-        decided.
+        """Return the deviation of blocks over that of processes,
+        of the variants that are still to be decided.
         """
         return median([stats.spread(self.blocks, ORIGINAL, name) for name in variants] or [math.inf])
 
@@ -735,8 +735,8 @@ class Session:
         return None
 
     def _enough(self, planned: Plan, turn: int, end: float, taken: float) -> bool:
-        """Return whether a replicate has had its share of the time, or fewer rounds where others are to
-        follow.
+        """Return whether a replicate has had its share of the time,
+        or fewer rounds where others are to follow.
 
         Two further rounds take about ``taken`` seconds. What is left and too short for another replicate is
         best spent on the processes that are there.
@@ -751,8 +751,8 @@ class Session:
         return over and (self.pool.subject.reruns or another <= left)
 
     def _others_wanted(self, planned: Plan) -> bool:
-        """Return whether the rest of the budget is for several other processes: a single one costs too
-        much.
+        """Return whether the rest of the budget is for several other processes:
+        a single one costs too much.
         """
         if self._current != LEAST_REPLICATES - 1:
             return False
@@ -845,8 +845,8 @@ class Session:
             self._watched = (time.monotonic() - began) / len(names)
 
     def _still(self, variants: Sequence[str], turn: int) -> Sequence[str]:
-        """Return the variants that take part in the next rounds, the original and its copy among them; or
-        none.
+        """Return the variants that take part in the next rounds, the original and its copy among them;
+        or none.
         """
         if turn < LEAST_ROUNDS or self._current < LEAST_REPLICATES - 1:
             return variants
@@ -886,8 +886,8 @@ class Session:
         self._warmup = max(self._warmup, planned.warmup)
 
     def _groups(self, others: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the variants that may hold the device's memory at once; each group has the original
-        twice.
+        """Return the variants that may hold the device's memory at once;
+        each group has the original twice.
         """
         others = [name for name in others if name not in (ORIGINAL, AGAIN)]
         size = int(min(max(3, self._room) - 2, max(1, len(others))))
@@ -902,8 +902,8 @@ class Session:
         return MEMORY_SHARE * self.machine.gpu_memory // (peak + CONTEXT)
 
     def _open(self, variants: Sequence[str]) -> list[str]:
-        """Return the fixed variants that are not settled; all of them, where the user said how many
-        processes.
+        """Return the fixed variants that are not settled; all of them,
+        where the user said how many processes.
         """
         fixed = [name for name in variants if name not in (ORIGINAL, AGAIN)]
         if self.settings.wishes.replicates is not None:

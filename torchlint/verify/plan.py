@@ -145,8 +145,8 @@ def plan(
 
 
 def replicates(costs: Costs, plan: Plan, left: float, done: int, spread: float) -> int:
-    """Return how many more replicates the ``left`` seconds are best divided among; 0 if there is no time for
-    any.
+    """Return how many more replicates the ``left`` seconds are best divided among;
+    0 if there is no time for any.
 
     Args:
         costs: what they cost.

@@ -48,8 +48,8 @@ def join(
 
 
 def unpredicted(results: Results, sources: Mapping[PurePosixPath, Source]) -> str:
-    """Return a report in Markdown, for the authors of the rules, of the lines that waited without being
-    predicted.
+    """Return a report in Markdown, for the authors of the rules,
+    of the lines that waited without being predicted.
 
     Each is shown with the lines around it, and nothing else of the program is. Empty if there are none.
     """

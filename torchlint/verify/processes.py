@@ -335,8 +335,8 @@ class Process:
         return b"\n" in self._unread
 
     def arrived(self, wait: float) -> dict[str, Any] | None:
-        """Return the next message if it comes within ``wait`` seconds; one about the end if the process ends
-        so.
+        """Return the next message if it comes within ``wait`` seconds;
+        one about the end if the process ends so.
         """
         with selectors.DefaultSelector() as selector:
             selector.register(self._from, selectors.EVENT_READ)
@@ -390,8 +390,8 @@ class Process:
         return Failure(f"the program did not finish a step within {waited:.0f} s{where}")
 
     def place(self) -> str:
-        """Return where in its project the program is: `` at train.py:7, in main()``; empty if it is not
-        there.
+        """Return where in its project the program is: `` at train.py:7, in main()``;
+        empty if it is not there.
         """
         self._signal(signal.SIGCONT)
         before = self._log.stat().st_size
@@ -418,8 +418,8 @@ class Process:
         return text.replace(f"{self._job.scratch}/{FILE_SYSTEM}/", "/") if self._job.original else text
 
     def _unseen(self, reason: str) -> str:
-        """Return what to do about a file that the program misses, and that the user has outside of the
-        project.
+        """Return what to do about a file that the program misses,
+        and that the user has outside of the project.
         """
         missed = re.search(re.escape(f"{self._job.scratch}/{FILE_SYSTEM}") + r"(/[^'\"]+)", reason)
         if not self._job.original or missed is None:
@@ -439,8 +439,8 @@ class Process:
 def _fresh(
     files: tuple[int, int, int], folder: str, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Return a new interpreter; orders come from the first file, answers go to the second, output to the
-    third.
+    """Return a new interpreter; orders come from the first file, answers go to the second,
+    output to the third.
     """
     theirs_in, theirs_out, output = files
     return subprocess.Popen(
@@ -481,8 +481,8 @@ class Nurseries:
             nursery.close()
 
     def get(self, number: int) -> Nursery | None:
-        """Return the nursery with this number, made when it is first asked for; None where there can be
-        none.
+        """Return the nursery with this number, made when it is first asked for;
+        None where there can be none.
         """
         if not COPIES:
             return None

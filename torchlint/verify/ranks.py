@@ -278,8 +278,8 @@ def variables(rank: int, ranks: int, port: int) -> dict[str, str]:
 
 
 def slowest(times: Sequence[Times]) -> Times:
-    """Return the time of a block that several ranks ran side by side, with the lowest clock of their
-    devices.
+    """Return the time of a block that several ranks ran side by side,
+    with the lowest clock of their devices.
     """
     devices = [item.device for item in times if item.device is not None]
     clocks = [item.clock for item in times if item.clock is not None]

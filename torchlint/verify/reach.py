@@ -51,8 +51,8 @@ class _Statements:
         return self._by_row.get(row)
 
     def beside(self, row: int, lines: list[str]) -> Iterator[ast.stmt]:
-        """Yield the statements that lines behind line ``row`` belong to: of their block, or what they
-        decorate.
+        """Yield the statements that lines behind line ``row`` belong to: of their block,
+        or what they decorate.
         """
         first = next((line for line in lines if line.strip()), "")
         if not first or first.lstrip().startswith(("import ", "from ", "#")):

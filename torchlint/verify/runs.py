@@ -225,8 +225,8 @@ class Run:
         return self._settings.wishes.replicates or LEAST_REPLICATES
 
     def _spares(self, script: Script) -> int:
-        """Return how many processes shall import torch from the start, since a program is timed in them on a
-        GPU.
+        """Return how many processes shall import torch from the start,
+        since a program is timed in them on a GPU.
 
         That is as early as nobody knows the device or how many variants there are.
         """

@@ -102,8 +102,8 @@ def interval(blocks: Iterable[Block], before: str, after: str, clock: Clock = "w
 
 
 def spread(blocks: Iterable[Block], before: str, after: str) -> float:
-    """Return the deviation of samples over that of processes; infinite while processes are not seen to
-    differ.
+    """Return the deviation of samples over that of processes;
+    infinite while processes are not seen to differ.
     """
     fitted = _fit(tuple(blocks), before, after, "wall")
     if fitted is None:

@@ -109,8 +109,8 @@ class Script:
         )
 
     def remarks(self) -> list[str]:
-        """Return what the user should know of the runs so far: how they started, and if they left their
-        copies.
+        """Return what the user should know of the runs so far: how they started,
+        and if they left their copies.
         """
         remarks = [self._started] if self._started else []
         touched = self._workspace.touched()
@@ -130,8 +130,8 @@ class Script:
 
 
 def module_file(name: str, searched: Sequence[Path]) -> tuple[Path, Path] | None:
-    """Return the file that ``python -m NAME`` runs, and the folder of ``searched`` that has it; None if none
-    has.
+    """Return the file that ``python -m NAME`` runs, and the folder of ``searched`` that has it;
+    None if none has.
     """
     for folder in searched:
         place = folder.joinpath(*name.split("."))
@@ -202,8 +202,8 @@ class Bench:
 
 
 def _inside(directory: Path, workspace: Workspace) -> PurePosixPath:
-    """Return where the program runs, within the project: where the user stands, or else where the script
-    lies.
+    """Return where the program runs, within the project: where the user stands,
+    or else where the script lies.
     """
     try:
         return PurePosixPath(directory.resolve().relative_to(workspace.project).as_posix())
@@ -212,8 +212,8 @@ def _inside(directory: Path, workspace: Workspace) -> PurePosixPath:
 
 
 def _package(script: Path, project: Path, text: str) -> tuple[str, Path] | None:
-    """Return the dotted name of a script with relative imports, and where to import it from; None for
-    others.
+    """Return the dotted name of a script with relative imports, and where to import it from;
+    None for others.
     """
     try:
         tree = ast.parse(text)

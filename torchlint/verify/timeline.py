@@ -93,8 +93,8 @@ class _Group:
             yield self._names("thread_sort_index", tid, {"sort_index": place})
 
     def _marks(self) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return a slice for each time that the lines of a finding ran, and the findings whose lines did
-        not.
+        """Return a slice for each time that the lines of a finding ran,
+        and the findings whose lines did not.
         """
         marks: list[dict[str, Any]] = []
         silent = []

@@ -55,8 +55,8 @@ def forms(
 def accepted(
     sources: Mapping[PurePosixPath, Source], settings_for: SettingsFor, names: Collection[str]
 ) -> Texts:
-    """Return the texts of the files that change if exactly the fixes of the variants ``names`` are
-    applied.
+    """Return the texts of the files that change
+    if exactly the fixes of the variants ``names`` are applied.
     """
     texts = {}
     for path, source in sources.items():

@@ -123,8 +123,8 @@ class Remark:
 
 
 def remarks(measurement: Measurement) -> list[Remark]:
-    """Return what there is to say beside the figures, each sentence once with all variants of which it is
-    true.
+    """Return what there is to say beside the figures,
+    each sentence once with all variants of which it is true.
     """
     found: dict[str, Remark] = {}
 
@@ -163,8 +163,8 @@ def remarks(measurement: Measurement) -> list[Remark]:
 
 
 def sentence(text: str) -> str:
-    """Return a clause with a capital and a full stop; a text of several lines ends with what a program
-    printed.
+    """Return a clause with a capital and a full stop;
+    a text of several lines ends with what a program printed.
     """
     text = text.strip()
     if "\n" not in text and text and text[-1] not in ".!?:…":
@@ -187,8 +187,8 @@ def headline(measurement: Measurement) -> Comparison | None:
 
 
 def what_to_do(measurement: Measurement) -> str:
-    """Return what the result says to do, in a line: which fixes to apply, what that gains, and what of the
-    others.
+    """Return what the result says to do, in a line: which fixes to apply, what that gains,
+    and what of the others.
 
     Empty if there was no fix to measure.
     """
@@ -294,8 +294,8 @@ def step_seconds(measurement: Measurement, variant: str) -> float | None:
 
 
 def step_is(measurement: Measurement) -> str:
-    """Return what was recognised as a step, in how many steps, and how long one takes; empty if nobody
-    looked.
+    """Return what was recognised as a step, in how many steps, and how long one takes;
+    empty if nobody looked.
     """
     original = measurement.examination(ORIGINAL)
     if original is None or not original.found_by:

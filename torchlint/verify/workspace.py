@@ -182,8 +182,8 @@ def _ordinary(path: Path) -> bool:
 
 
 def _largest(sizes: Mapping[PurePosixPath, int]) -> list[PurePosixPath]:
-    """Return the three largest parts of a project; instead of a folder, the part that has nearly all its
-    bytes.
+    """Return the three largest parts of a project; instead of a folder,
+    the part that has nearly all its bytes.
     """
     inside: dict[PurePosixPath, list[PurePosixPath]] = {}
     for place in sizes:

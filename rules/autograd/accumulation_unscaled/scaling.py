@@ -59,8 +59,8 @@ class _Scale(enum.IntEnum):
 
 
 def unscaled(module: Module, call: cst.Call) -> Accumulation | None:
-    """Return how gradients of several batches are added up and divided by nothing; None if that is not
-    proved.
+    """Return how gradients of several batches are added up and divided by nothing;
+    None if that is not proved.
     """
     found = (each for each in accumulations(module, call) if each.counted)
     return next((each for each in found if _Scaling(module, each).is_missing(call)), None)
@@ -94,8 +94,8 @@ class _Scaling:
         return owner if self.module.value(owner).kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.BATCH) else None
 
     def _divides(self, engine: cst.BaseExpression) -> bool:
-        """Return whether an engine may divide the loss: one of accelerate does as it was told when it was
-        made.
+        """Return whether an engine may divide the loss:
+        one of accelerate does as it was told when it was made.
         """
         value = self.module.value(engine)
         if (value.cls or "").endswith("Fabric"):
@@ -238,8 +238,8 @@ class _Scaling:
         return _Scale.DIVIDED
 
     def _is_weight(self, node: cst.BaseExpression, count: cst.BaseExpression) -> bool:
-        """Return whether a factor weighs one loss against others: a number that is not that of the
-        batches.
+        """Return whether a factor weighs one loss against others:
+        a number that is not that of the batches.
         """
         constant = self.module.value(node).constant
         number = self.module.value(count).constant

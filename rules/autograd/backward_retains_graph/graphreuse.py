@@ -211,8 +211,8 @@ class _Search:
         return value.tensorlike and value.graph is Graph.DETACHED
 
     def _is_option(self, node: cst.Name | cst.Attribute) -> bool:
-        """Return whether something of which nothing else is known is an option of the program, going by its
-        name.
+        """Return whether something of which nothing else is known is an option of the program,
+        going by its name.
         """
         if self.module.value(node).kind is not Kind.UNKNOWN:
             return False
@@ -323,8 +323,8 @@ class _Search:
         return [(func.value, entered)]
 
     def _passed_through(self, model: cst.BaseExpression) -> _Places | None:
-        """Return what a pass through a model is computed from; None if that may keep something from pass to
-        pass.
+        """Return what a pass through a model is computed from;
+        None if that may keep something from pass to pass.
         """
         made = _made_by(self.module, model)
         found: _Places = []
@@ -419,8 +419,8 @@ class _Search:
 
 @traced(Through.ITEMS)
 def _made_by(module: Module, model: cst.CSTNode, path: Path) -> bool | cst.ClassDef | list[Source] | None:
-    """Return whether a model is made by a library whose models keep nothing from pass to pass, or by which
-    class.
+    """Return whether a model is made by a library whose models keep nothing from pass to pass,
+    or by which class.
     """
     dotted = module.qualified(model)
     if dotted is not None:

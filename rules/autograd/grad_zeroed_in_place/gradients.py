@@ -107,8 +107,8 @@ class Gradients(Part):
         )
 
     def _is_kept(self, read: cst.Attribute) -> bool:
-        """Return whether a list or an object holds on to the tensor of a gradient, which is then filled
-        again.
+        """Return whether a list or an object holds on to the tensor of a gradient,
+        which is then filled again.
         """
         whole: cst.CSTNode = read
         parent = self.tree.parent(whole)
@@ -173,8 +173,8 @@ class Gradients(Part):
     def _branch_without(
         self, backward: cst.Call, backwards: Sequence[cst.Call], steps: Sequence[cst.Call]
     ) -> cst.If | None:
-        """Return the innermost condition around ``backward`` that has none in its other branch, nor a
-        step.
+        """Return the innermost condition around ``backward`` that has none in its other branch,
+        nor a step.
         """
         for branch in self.module.flow.branches(backward, outward=True):
             around = branch.construct
@@ -342,16 +342,16 @@ class Gradients(Part):
         return False
 
     def _may_be_same(self, one: cst.BaseExpression, other: cst.BaseExpression | None) -> bool:
-        """Return whether two expressions may be the same parameter: spelt alike, or one of those a loop
-        visits.
+        """Return whether two expressions may be the same parameter: spelt alike,
+        or one of those a loop visits.
         """
         if other is None or self.module.tree.source(one) == self.module.tree.source(other):
             return True
         return bool(visits(self.module, one) or visits(self.module, other))
 
     def _backwards(self, function: cst.CSTNode | None) -> list[cst.Call]:
-        """Return the calls in a function that compute gradients, themselves or in what they call in the
-        file.
+        """Return the calls in a function that compute gradients,
+        themselves or in what they call in the file.
         """
         return self._computing.get(function, [])
 
@@ -420,8 +420,8 @@ class Gradients(Part):
                 return False
 
     def _is_guard(self, test: cst.BaseExpression) -> bool:
-        """Return whether it is ``p.grad is not None``, ``p.requires_grad``: no parameter with a gradient is
-        left out.
+        """Return whether it is ``p.grad is not None``, ``p.requires_grad``:
+        no parameter with a gradient is left out.
         """
         match test:
             case cst.Comparison(
@@ -448,8 +448,8 @@ class Gradients(Part):
 
 @traced(Through.NOTHING)
 def _is_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Return whether what is made a gradient is a view of something else, such as a buffer for all
-    gradients.
+    """Return whether what is made a gradient is a view of something else,
+    such as a buffer for all gradients.
     """
     match node:
         case cst.Subscript(value=owner):

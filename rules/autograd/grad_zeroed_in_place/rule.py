@@ -153,8 +153,8 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
 
 @remembered
 def _leaves_layers_out(module: Module) -> bool:
-    """Return whether a model of a file runs a layer only if something holds that may differ from step to
-    step.
+    """Return whether a model of a file runs a layer only if something holds that may differ
+    from step to step.
 
     Or picks one out of several, other than by a loop over all of them.
 
@@ -182,8 +182,8 @@ _LAYERED = ("forward", "ModuleList", "ModuleDict")
 
 @remembered
 def _picks_models(module: Module) -> bool:
-    """Return whether a file picks one of several models or layers from outside:
-    ``step(models[i], optimizer, x)``.
+    """Return whether a file picks one of several models or layers
+    from outside: ``step(models[i], optimizer, x)``.
 
     In the file of the optimizer the loop around it is looked at.
     """
@@ -215,8 +215,8 @@ def _is_looped_over(module: Module, item: cst.Subscript) -> bool:
 
 
 def _may_change(module: Module, test: cst.BaseExpression) -> bool:
-    """Return whether a test asks about more than constants and attributes that `__init__` alone sets on
-    ``self``.
+    """Return whether a test asks about more than constants and attributes
+    that `__init__` alone sets on ``self``.
     """
     for name in module.tree.within(test, module.tree.nodes(cst.Name)):
         holder = module.tree.parent(name)
@@ -240,8 +240,8 @@ def _sets_later(module: Module, target: cst.CSTNode) -> bool:
 
 
 def _clear(module: Module, node: cst.CSTNode, owner: cst.BaseExpression) -> Fix | None:
-    """Return the owner's `zero_grad` instead of a loop that does nothing else, or None for this one
-    gradient.
+    """Return the owner's `zero_grad` instead of a loop that does nothing else,
+    or None for this one gradient.
     """
     clearing = Gradients.of(module).clearing_loop(node)
     if clearing is not None:

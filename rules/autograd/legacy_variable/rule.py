@@ -132,8 +132,8 @@ class _Instead:
 
 
 def _without(module: Module, call: cst.Call) -> Fix | None:
-    """Return what gives the same tensor without the call; where names then get themselves, without the
-    statement.
+    """Return what gives the same tensor without the call; where names then get themselves,
+    without the statement.
     """
     instead = _instead(module, call)
     if instead is None:
@@ -151,8 +151,8 @@ def _without(module: Module, call: cst.Call) -> Fix | None:
 
 
 def _renewed(module: Module, statement: cst.Assign) -> list[_Instead] | None:
-    """Return what takes the place of the calls by which a statement sets names to themselves; None if it does
-    not.
+    """Return what takes the place of the calls by which a statement sets names to themselves;
+    None if it does not.
 
     ``x, y = Variable(x), Variable(y)``
     """

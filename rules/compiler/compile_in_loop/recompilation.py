@@ -79,8 +79,8 @@ def _in_loop(
 
 
 def _resets(module: Module, holder: cst.CSTNode | None) -> bool:
-    """Return whether a loop or function throws away what was compiled, as one that measures the compiler
-    does.
+    """Return whether a loop or function throws away what was compiled,
+    as one that measures the compiler does.
     """
     return holder is not None and any(reset in module.source(holder) for reset in _RESETS)
 
@@ -176,8 +176,8 @@ def _targets(module: Module, node: cst.Call | cst.Decorator) -> list[cst.CSTNode
 
 
 def _assigned(module: Module, use: Use) -> Verdict[cst.CSTNode]:
-    """Return the target that is assigned a value, or what holds it; ``cache.update({...})`` keeps it as
-    well.
+    """Return the target that is assigned a value, or what holds it;
+    ``cache.update({...})`` keeps it as well.
     """
     match use.kind:
         case UseKind.ELEMENT:

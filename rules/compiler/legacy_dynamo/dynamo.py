@@ -25,15 +25,15 @@ def is_legacy(module: Module, call: cst.Call) -> bool:
 
 
 def came_with_torch(module: Module, call: cst.Call) -> bool:
-    """Return whether what a call runs is part of torch, which has ``torch.compile`` then; it once was
-    apart.
+    """Return whether what a call runs is part of torch, which has ``torch.compile`` then;
+    it once was apart.
     """
     return (module.qualified(call.func) or "").startswith("torch.")
 
 
 def compiled_instead(module: Module, call: cst.Call) -> Edits | None:
-    """Return the edits that put ``torch.compile`` in place of a legacy call, and drop an import that nobody
-    needs.
+    """Return the edits that put ``torch.compile`` in place of a legacy call,
+    and drop an import that nobody needs.
 
     None where what the call gives is a context manager, or takes what ``torch.compile`` does not.
     """
@@ -62,8 +62,8 @@ def compiled_instead(module: Module, call: cst.Call) -> Edits | None:
 
 
 def _is_needed(module: Module, statement: cst.CSTNode) -> bool:
-    """Return whether no other import loads ``torch._dynamo``, into which the file reaches by the name of
-    torch.
+    """Return whether no other import loads ``torch._dynamo``,
+    into which the file reaches by the name of torch.
     """
     tree = module.tree
     for other in tree.nodes(cst.Import, cst.ImportFrom):

@@ -41,8 +41,8 @@ _COMPUTING = (ELEMENTWISE - {"clone", "detach", "bernoulli"}) | _ACTIVATIONS | {
 
 
 def pointwise_operations(module: Module, function: cst.FunctionDef) -> int:
-    """Return how many pointwise operations on tensors a function computes behind each other; 0 if it does
-    more.
+    """Return how many pointwise operations on tensors a function computes behind each other;
+    0 if it does more.
 
     The longest chain counts, not the sum: what does not feed one another cannot be fused into one.
     """
@@ -151,8 +151,8 @@ class _Chains:
         return max((length for length in lengths if length is not None), default=0) + counts
 
     def _on_tensor(self, node: cst.BaseExpression) -> bool:
-        """Return whether a tensor is computed here: the model says so, or what goes in is a tensor
-        elsewhere.
+        """Return whether a tensor is computed here: the model says so,
+        or what goes in is a tensor elsewhere.
         """
         value = self.module.value(node)
         if value.kind is Kind.UNKNOWN:

@@ -32,8 +32,8 @@ class SwitchedOn:
 
 
 def aids_left_on(module: Module, node: cst.Assign | cst.Call) -> Iterator[SwitchedOn]:
-    """Yield the aids for debugging that a statement or call switches on for good, with nobody asking for
-    them.
+    """Yield the aids for debugging that a statement or call switches on for good,
+    with nobody asking for them.
     """
     for found in _switched_on(module, node):
         if not is_test(module) and not optional(module, node) and not _in_function_asked_for(module, node):

@@ -42,8 +42,8 @@ class Profiled:
 
 
 def profiled_training(module: Module, call: cst.Call) -> Profiled | None:
-    """Return the training of which a profiler records every step, if no option and no schedule limits
-    that.
+    """Return the training of which a profiler records every step,
+    if no option and no schedule limits that.
     """
     name = module.qualified(call.func)
     if name is None or (name not in RECORDING and name not in ANNOTATING) or is_test(module):

@@ -51,8 +51,8 @@ _STARTING = ("Pool", "Executor", "launch", "VecEnv", "VectorEnv", "ParallelEnv")
 
 
 def unread_settings(module: Module, node: cst.Assign | cst.Call) -> Iterator[tuple[Setting, cst.CSTNode]]:
-    """Yield the variables that a statement sets too late for this process, each with the import that was too
-    early.
+    """Yield the variables that a statement sets too late for this process,
+    each with the import that was too early.
 
     Those that other processes get are left out, and those beside which the file tells torch itself.
     """
@@ -109,8 +109,8 @@ def _is_told(module: Module) -> bool:
 
 
 def _may_run_elsewhere(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether only code of other files calls the function around, which may start processes
-    afterwards.
+    """Return whether only code of other files calls the function around,
+    which may start processes afterwards.
     """
     function = module.function(node)
     return function is not None and not module.callers(function)

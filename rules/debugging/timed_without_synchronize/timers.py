@@ -35,8 +35,8 @@ def reads_wall_clock(module: Module, node: cst.CSTNode) -> bool:
 
 
 def timer(module: Module, made: cst.Call) -> tuple[cst.Call, list[cst.CSTNode]] | None:
-    """Return the second reading of what ``with`` enters to time a block, and what is evaluated right before
-    it.
+    """Return the second reading of what ``with`` enters to time a block,
+    and what is evaluated right before it.
 
     A class whose ``__enter__`` and ``__exit__`` read the clock, or a generator function made a
     context manager, which reads it before and behind its one ``yield``.

@@ -119,8 +119,8 @@ class _Effect(enum.IntEnum):
 
 
 def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interval, cst.CSTNode] | None:
-    """Return a measured time, and the first work for the device in it if nothing waits for that; else
-    None.
+    """Return a measured time, and the first work for the device in it if nothing waits for that;
+    else None.
     """
     measured = interval(module, elapsed)
     if measured is None or is_test(module) or evidence(module) is not Evidence.ACCELERATOR:
@@ -152,8 +152,8 @@ def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
 
 
 def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNode] | None:
-    """Return the second reading of a timer that a ``with`` enters, and the first work in it if nothing
-    waits.
+    """Return the second reading of a timer that a ``with`` enters,
+    and the first work in it if nothing waits.
     """
     item = module.tree.parent(made)
     block = module.tree.parent(item) if item is not None else None
@@ -190,8 +190,8 @@ def _is_deadline(module: Module, elapsed: cst.CSTNode) -> bool:
 
 
 def _is_other_time(module: Module, measured: Interval) -> bool:
-    """Return whether the names around say that what the host does is timed: something done once, or a
-    launch.
+    """Return whether the names around say that what the host does is timed: something done once,
+    or a launch.
     """
     statements = (module.tree.statement(node) for node in (measured.start, measured.elapsed))
     for statement in statements:

@@ -60,8 +60,8 @@ class NeedlessExchange:
 
 
 def needless_exchange(module: Module, call: cst.Call) -> NeedlessExchange | None:
-    """Return the exchange that a backward pass makes for nothing; None if it may be wanted, or there is
-    none.
+    """Return the exchange that a backward pass makes for nothing; None if it may be wanted,
+    or there is none.
     """
     wrappers = [
         wrapper
@@ -85,8 +85,8 @@ def needless_exchange(module: Module, call: cst.Call) -> NeedlessExchange | None
 
 
 def _knows(module: Module) -> bool:
-    """Return whether the program says when gradients are exchanged: ``no_sync``,
-    ``require_backward_grad_sync``.
+    """Return whether the program says when gradients are exchanged:
+    ``no_sync``, ``require_backward_grad_sync``.
     """
     return any(map(_speaks_of_exchange, (module, *module.companions(*_SPOKEN))))
 
@@ -264,8 +264,8 @@ def _stays(
 
 
 def _is_option(module: Module, node: cst.Attribute) -> bool:
-    """Return whether it is ``args.accumulate``, and attributes that nothing in the file assigns but a
-    constructor.
+    """Return whether it is ``args.accumulate``,
+    and attributes that nothing in the file assigns but a constructor.
     """
     for other in module.tree.nodes(cst.Attribute):
         if other.attr.value != node.attr.value:
@@ -279,8 +279,8 @@ def _is_option(module: Module, node: cst.Attribute) -> bool:
 
 
 def _rebound_behind(module: Module, name: cst.Name, start: int, loop: cst.For | cst.While) -> bool:
-    """Return whether a variable may get another value from the start of the passes on, up to the
-    condition.
+    """Return whether a variable may get another value from the start of the passes on,
+    up to the condition.
     """
     scope = module.names.lookup(name.value, name)
     if scope is None:

@@ -112,8 +112,8 @@ _STOPPING = (Role.STOPPING, Role.BEST, Role.SCHEDULER, Role.SCALER, Role.OPTIMIZ
 
 
 def reported_only(module: Module, values: Sequence[cst.BaseExpression], region: cst.CSTNode) -> bool:
-    """Return whether values are used within ``region`` to report them only, and are reported or collected at
-    all.
+    """Return whether values are used within ``region`` to report them only,
+    and are reported or collected at all.
 
     ``region`` is the loop in whose iterations they are computed. Behind the loop anything may become of them.
     """
@@ -121,8 +121,8 @@ def reported_only(module: Module, values: Sequence[cst.BaseExpression], region: 
 
 
 def _writes(name: str) -> bool:
-    """Return whether what has this name writes what it is given: ``info``, ``log_metrics``,
-    ``rank0_print``.
+    """Return whether what has this name writes what it is given: ``info``,
+    ``log_metrics``, ``rank0_print``.
     """
     logs = begins(name, Role.LOGGING) or ends(name, Role.LOGGING)
     return name.lower() in _WRITING or logs
@@ -338,8 +338,8 @@ class _Search:
         )
 
     def _attribute_of(self, target: cst.Attribute, name: str) -> bool:
-        """Return whether it is ``bar.desc = …``, ``self.running_loss += …``: kept for reports, as no
-        condition reads it.
+        """Return whether it is ``bar.desc = …``, ``self.running_loss += …``: kept for reports,
+        as no condition reads it.
         """
         if name in ("desc", "postfix"):
             return True
@@ -363,8 +363,8 @@ class _Search:
         return True
 
     def _reads(self, owner: cst.ClassDef, name: str) -> list[cst.Attribute]:
-        """Return the reads of an attribute that may be one of the instances of a class, in all of its
-        programs.
+        """Return the reads of an attribute that may be one of the instances of a class,
+        in all of its programs.
         """
         home = self.module.home(owner)
         found = SelfAttributes.of(home).self_reads(owner, name)
@@ -393,8 +393,8 @@ class _Search:
         return True
 
     def _inside(self, node: cst.CSTNode) -> bool:
-        """Return whether a node runs in the iterations: in the region, or in a function that the region
-        calls.
+        """Return whether a node runs in the iterations: in the region,
+        or in a function that the region calls.
         """
         if self.tree.contains(self.region, node):
             return True

@@ -168,8 +168,8 @@ _STEPS = frozenset({"training_step", "training_step_end", "on_train_batch_start"
 
 
 def _synchronised_log(module: Module, call: cst.Call) -> bool:
-    """Return whether it is ``self.log("loss", loss, sync_dist=True)`` in a training step of Lightning, for
-    the step itself.
+    """Return whether it is ``self.log("loss", loss, sync_dist=True)`` in a training step of Lightning,
+    for the step itself.
     """
     match call.func:
         case cst.Attribute(value=cst.Name(), attr=cst.Name("log" | "log_dict")):

@@ -32,8 +32,8 @@ class Replication(IdentityEnum):
 
 
 def replication(module: Module, call: cst.Call) -> Replication | None:
-    """Return whether a call makes one process use several devices, and whether the program knows another
-    way.
+    """Return whether a call makes one process use several devices,
+    and whether the program knows another way.
     """
     dotted = module.qualified(call.func)
     if dotted == _FUNCTION:
@@ -57,8 +57,8 @@ def replication(module: Module, call: cst.Call) -> Replication | None:
 
 
 def _wrapped_before(module: Module, call: cst.Call) -> bool:
-    """Return whether a call wraps again what came wrapped: ``if isinstance(model, nn.DataParallel)`` around
-    it.
+    """Return whether a call wraps again what came wrapped:
+    ``if isinstance(model, nn.DataParallel)`` around it.
     """
     for guard in guards(module, call):
         test = guard.test
@@ -93,8 +93,8 @@ def _for_names(module: Module, call: cst.Call) -> bool:
 
 
 def _hands_out_pretrained(module: Module, call: cst.Call) -> bool:
-    """Return whether a function only makes a model for inference from a checkpoint, in a file that has no
-    data.
+    """Return whether a function only makes a model for inference from a checkpoint,
+    in a file that has no data.
 
     The checkpoint may have been written by a wrapped model, and the process is that of the caller.
     """

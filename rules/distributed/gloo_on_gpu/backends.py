@@ -122,8 +122,8 @@ def wrapped_on_accelerator(module: Module) -> cst.CSTNode | None:
 
 
 def _moved(module: Module, model: cst.BaseExpression) -> bool:
-    """Return whether it is ``model.cuda()`` in the same function, of a model that the file shows nothing else
-    of.
+    """Return whether it is ``model.cuda()`` in the same function,
+    of a model that the file shows nothing else of.
     """
     text, function = module.source(model), module.function(model)
     return any(

@@ -22,8 +22,8 @@ _BARS = frozenset({"tqdm", "trange", "track"})
 
 
 def telling_epoch(module: Module, sampler: cst.Call, found: SameOrder) -> tuple[Edit, ...] | None:
-    """Return the edits that tell a sampler the epoch at the start of each; None if a name for either is
-    missing.
+    """Return the edits that tell a sampler the epoch at the start of each;
+    None if a name for either is missing.
     """
     loop = found.loop
     if not isinstance(loop, cst.For) or not isinstance(loop.body, cst.IndentedBlock):
@@ -91,8 +91,8 @@ def _comes_first(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
 
 
 def _is_kept(module: Module, attribute: cst.Attribute, loop: cst.For) -> bool:
-    """Return whether ``self.sampler`` is set once, always, before any other method of the class can run the
-    loop.
+    """Return whether ``self.sampler`` is set once, always,
+    before any other method of the class can run the loop.
     """
     maker, function = module.function(attribute), module.function(loop)
     owner = module.tree.enclosing(attribute, cst.ClassDef)

@@ -61,8 +61,8 @@ def unbalanced(module: Module, call: cst.Call) -> Unbalanced | None:
 
 @remembered
 def _balances(module: Module) -> bool:
-    """Return whether the file puts items of like length together, or copes with ranks that have fewer
-    batches.
+    """Return whether the file puts items of like length together,
+    or copes with ranks that have fewer batches.
     """
     if "Join" in identifiers(module) or speaks_of(module, Role.BUCKETING):
         return True

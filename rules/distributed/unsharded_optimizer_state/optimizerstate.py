@@ -63,8 +63,8 @@ def whole_state(module: Module, call: cst.Call) -> Wrapper | None:
 
 @remembered
 def _spares(module: Module) -> bool:
-    """Return whether anything may keep the state small: it is spread or quantised, or few parameters have
-    any.
+    """Return whether anything may keep the state small: it is spread or quantised,
+    or few parameters have any.
     """
     return (
         imports(module, _SPARING_LIBRARIES)

@@ -118,8 +118,8 @@ def _made_by(module: Module, node: cst.CSTNode, path: Path) -> str | list[Source
 
 
 def _trains(module: Module, wrapper: Wrapper | None) -> bool:
-    """Return whether the program trains the model, so that whoever reads it can try without: a library
-    cannot.
+    """Return whether the program trains the model, so that whoever reads it can try without:
+    a library cannot.
     """
     if wrapper is not None:
         if wrapper.model is None or not some(_is_made(module, wrapper.model)):
@@ -239,8 +239,8 @@ def _last(forward: cst.FunctionDef) -> cst.CSTNode | None:
 
 
 def _used(module: Module, forward: cst.FunctionDef) -> Iterator[str]:
-    """Yield the attributes of ``self`` that a forward pass calls, goes through in a loop, or computes
-    with.
+    """Yield the attributes of ``self`` that a forward pass calls, goes through in a loop,
+    or computes with.
     """
     for attribute in module.tree.descendants(forward.body):
         if not isinstance(attribute, cst.Attribute) or last_name(attribute.value) != "self":
@@ -307,8 +307,8 @@ def _all_used(module: Module, name: str, value: cst.BaseExpression | None, used:
 
 
 def _complete(module: Module, value: cst.BaseExpression | Source) -> bool:
-    """Return whether all of a module takes part when it is called: a layer of torch, or of a class like
-    this.
+    """Return whether all of a module takes part when it is called: a layer of torch,
+    or of a class like this.
     """
     return every(_takes_part(module, value))
 

@@ -62,8 +62,8 @@ def check_of(module: Module, call: cst.Call) -> Check | None:
 
 
 def factorizes(module: Module, call: cst.Call) -> bool:
-    """Return whether a normal distribution is made that factorizes a covariance which was computed just for
-    it.
+    """Return whether a normal distribution is made that factorizes a covariance
+    which was computed just for it.
 
     ``torch.linalg.cholesky`` synchronizes to see whether it has succeeded, whatever else is validated. What
     an object keeps could be factorized once.

@@ -194,8 +194,8 @@ _SAME_PLACES = (
 
 
 def _never_changes(module: Module, mask: cst.BaseExpression) -> bool:
-    """Return whether a mask is the same in every step: it depends on sizes alone, or a constructor has made
-    it.
+    """Return whether a mask is the same in every step: it depends on sizes alone,
+    or a constructor has made it.
     """
     return is_pattern(module, mask) or (isinstance(mask, cst.Attribute) and set_up_once(module, mask))
 

@@ -157,8 +157,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
 
 def _at_stake(module: Module, node: cst.Call, source: cst.BaseExpression, hot: Hot) -> Impact:
-    """Return how much there is to gain: little for input, which has to be copied, and beside a wait that
-    stays.
+    """Return how much there is to gain: little for input, which has to be copied,
+    and beside a wait that stays.
     """
     little = (
         sends_observation(module, node)
@@ -200,8 +200,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
 
 
 def _made_there(module: Module, index: cst.BaseExpression) -> str:
-    """Return what to do with an index in host memory; the host waits for what a mask on the device selects,
-    too.
+    """Return what to do with an index in host memory;
+    the host waits for what a mask on the device selects, too.
     """
     helper = async_helper(module)
     if helper is not None and not is_mask(module, index):
@@ -212,8 +212,8 @@ def _made_there(module: Module, index: cst.BaseExpression) -> str:
 
 
 def _is_new_each_time(module: Module, indices: cst.BaseExpression, hot: Hot) -> bool:
-    """Return whether a list is made of what each round of a loop, or each call in one, gives a value of its
-    own.
+    """Return whether a list is made of what each round of a loop, or each call in one,
+    gives a value of its own.
     """
     looping = isinstance(hot.loop, (cst.For, cst.While))
     return any(

@@ -67,8 +67,8 @@ class Doubled:
 
 
 def doubled(module: Module, call: cst.Call) -> Doubled | None:
-    """Return how ``call`` brings double precision to an accelerator, unless that seems to be meant; else
-    None.
+    """Return how ``call`` brings double precision to an accelerator, unless that seems to be meant;
+    else None.
     """
     func = call.func
     if isinstance(func, cst.Attribute) and func.attr.value in _METHODS and module.qualified(func) is None:
@@ -246,8 +246,8 @@ def _casts_a_module(module: Module) -> bool:
 
 
 def _is_option(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether it was chosen: ``if args.double: …``, or a function or class whose subject is
-    precision.
+    """Return whether it was chosen: ``if args.double: …``,
+    or a function or class whose subject is precision.
     """
     branches = module.flow.branches(node, outward=True)
     if any(has(module.source(branch.test), Role.DOUBLE) for branch in branches):
@@ -259,8 +259,8 @@ def _is_option(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_exacting(module: Module) -> bool:
-    """Return whether the file does what takes double precision: linear algebra, differential equations,
-    checks.
+    """Return whether the file does what takes double precision: linear algebra,
+    differential equations, checks.
     """
     return imports(module, _EXACTING_PACKAGES) or not _EXACTING.isdisjoint(identifiers(module))
 

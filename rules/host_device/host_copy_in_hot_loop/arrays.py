@@ -31,8 +31,8 @@ def stored_by_writer(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def shared_with_processes(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether the statement of ``node`` fills a tensor of the host in a file that shares such
-    tensors.
+    """Return whether the statement of ``node`` fills a tensor of the host in a file
+    that shares such tensors.
     """
     statement = module.tree.statement(node)
     if not module.tree.mentions("share_memory_") or not isinstance(statement, cst.SimpleStatementLine):
@@ -48,8 +48,8 @@ def shared_with_processes(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def leaves_torch(module: Module, copy: cst.Call, tensor: cst.BaseExpression, hot: Hot) -> bool:
-    """Return whether a ``forward`` takes its own input to NumPy, or gives arrays: it is for the host by
-    design.
+    """Return whether a ``forward`` takes its own input to NumPy, or gives arrays:
+    it is for the host by design.
     """
     function = module.function(copy)
     if isinstance(function, cst.FunctionDef) and function.name.value == "forward" and function.returns:
@@ -85,8 +85,8 @@ def _made_array(module: Module, copy: cst.Call) -> cst.Attribute | None:
 
 
 def _works_on_arrays(module: Module, func: cst.BaseExpression) -> bool:
-    """Return whether it is ``np.clip``, ``self.to_action``: a function of NumPy, or a method of the object
-    itself.
+    """Return whether it is ``np.clip``, ``self.to_action``: a function of NumPy,
+    or a method of the object itself.
     """
     if (module.qualified(func) or "").startswith("numpy."):
         return True
@@ -95,8 +95,8 @@ def _works_on_arrays(module: Module, func: cst.BaseExpression) -> bool:
 
 
 def _gives_array(module: Module, attribute: cst.Attribute) -> bool:
-    """Return whether ``x.numpy()`` is returned as it is, alone, in a tuple or in a list that is made for
-    it.
+    """Return whether ``x.numpy()`` is returned as it is, alone,
+    in a tuple or in a list that is made for it.
     """
     function = module.function(attribute)
     if (

@@ -72,8 +72,8 @@ def _kept(module: Module, tensor: cst.BaseExpression, item: cst.Call) -> tuple[E
 
 @traced(Through.ITEMS)
 def _takes_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Return whether a tensor is seen to be a view of a part of another one, all of whose memory it would
-    keep.
+    """Return whether a tensor is seen to be a view of a part of another one,
+    all of whose memory it would keep.
     """
     if path and module.value(node).kind is Kind.TENSOR:
         return True  # its rows, one by one

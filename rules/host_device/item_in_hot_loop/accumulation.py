@@ -146,8 +146,8 @@ def _uses_double(module: Module) -> bool:
 
 
 def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression, widening: str) -> Edits | None:
-    """Return the edits that put the tensor without its graph, cast by ``widening``, where ``call`` made a
-    number.
+    """Return the edits that put the tensor without its graph, cast by ``widening``,
+    where ``call`` made a number.
     """
     code, tight = module.tree.source(tensor), module.tree.takes_dot(tensor)
     end = module.tree.span(call).end
@@ -171,8 +171,8 @@ class _Accumulator:
 
 
 def _accumulator(module: Module, call: cst.Call) -> _Accumulator | None:
-    """Return the accumulator that ``call`` feeds, directly or through arithmetic that a tensor bears as
-    well.
+    """Return the accumulator that ``call`` feeds,
+    directly or through arithmetic that a tensor bears as well.
     """
     tree = module.tree
     node: cst.CSTNode = call
@@ -284,8 +284,8 @@ def _changed_in_place(module: Module, tensor: cst.BaseExpression, accumulator: _
 
 
 def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
-    """Return whether a running total is a number or an array of NumPy, to which no tensor of the device is
-    added.
+    """Return whether a running total is a number or an array of NumPy,
+    to which no tensor of the device is added.
     """
     if module.value(target).kind is Kind.NDARRAY:
         return True
@@ -319,8 +319,8 @@ def _aliased(module: Module, target: cst.BaseExpression) -> bool:
 def _held(
     module: Module, kind: type[cst.BaseExpression]
 ) -> dict[tuple[str, cst.CSTNode | None], list[cst.BaseExpression]]:
-    """Return the expressions of one type whose object gets another name or place, by their text and
-    function.
+    """Return the expressions of one type whose object gets another name or place,
+    by their text and function.
     """
     found: dict[tuple[str, cst.CSTNode | None], list[cst.BaseExpression]] = {}
     for node in module.tree.nodes(kind):
@@ -349,8 +349,8 @@ def _resets(module: Module) -> dict[str, list[cst.Assign]]:
 
 
 def _keeps(module: Module, use: Use) -> Verdict[bool]:
-    """Return whether a use gives an object itself, no number computed from it, another name or a place
-    somewhere.
+    """Return whether a use gives an object itself, no number computed from it,
+    another name or a place somewhere.
     """
     match use.kind:
         case UseKind.ELEMENT:

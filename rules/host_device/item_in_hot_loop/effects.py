@@ -68,8 +68,8 @@ def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) ->
 
 
 def tensor_at(module: Module, use: cst.BaseExpression, *, many: bool = False) -> Effect:
-    """Return the effect of a tensor of one element, or ``many``, where an expression is read that gave
-    numbers.
+    """Return the effect of a tensor of one element, or ``many``,
+    where an expression is read that gave numbers.
     """
     return _worst(module, Standing(use, _ANY if many else ()))
 
@@ -159,8 +159,8 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
 
 
 def _has_format(call: cst.Call, node: cst.BaseExpression, text: str) -> bool:
-    """Return whether ``str.format`` writes an argument only by formats such as ``.3f``, and never as it
-    is.
+    """Return whether ``str.format`` writes an argument only by formats such as ``.3f``,
+    and never as it is.
     """
     index, arg = next((i, arg) for i, arg in enumerate(call.args) if arg.value is node)
     if any(a.star for a in call.args[: index + 1]):
@@ -209,8 +209,8 @@ def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _catches_division(module: Module, operation: cst.CSTNode) -> bool:
-    """Return whether a division by zero is expected: a handler around it that ``ZeroDivisionError``
-    reaches.
+    """Return whether a division by zero is expected:
+    a handler around it that ``ZeroDivisionError`` reaches.
     """
     caught = (h.type for h in module.tree.handlers(operation))
     return any(
@@ -228,8 +228,8 @@ def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
 
 
 def _in_display(module: Module, use: Use) -> Verdict[Effect]:
-    """Return a number in a tuple may be one of several that are returned or formatted; wandb takes tensors,
-    too.
+    """Return a number in a tuple may be one of several that are returned or formatted;
+    wandb takes tensors, too.
     """
     if _is_for_host(module, use.by):
         return Effect.BREAKS
@@ -242,8 +242,8 @@ def _in_display(module: Module, use: Use) -> Verdict[Effect]:
 
 
 def _is_for_host(module: Module, display: cst.CSTNode) -> bool:
-    """Return whether a display, or the outermost one around it, is made for a function that wants host
-    values.
+    """Return whether a display, or the outermost one around it,
+    is made for a function that wants host values.
     """
     node: cst.CSTNode | None = display
     while isinstance(node, (cst.BaseElement, cst.BaseDictElement, cst.List, cst.Tuple, cst.Set, cst.Dict)):
@@ -269,8 +269,8 @@ def _in_comparison(module: Module, comparison: cst.Comparison) -> Effect:
 
 
 def effect_of_augmenting(module: Module, statement: cst.AugAssign) -> Effect:
-    """Return the effect of a tensor of one element as what a statement such as ``total += x`` changes in
-    place.
+    """Return the effect of a tensor of one element as what a statement such
+    as ``total += x`` changes in place.
     """
     if isinstance(statement.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)):
         if module.value(statement.value).kind is Kind.NDARRAY:
@@ -285,8 +285,8 @@ def effect_of_augmenting(module: Module, statement: cst.AugAssign) -> Effect:
 
 
 def accumulator_start(module: Module, binding: Binding) -> Effect:
-    """Return whether the other definitions of an accumulator's name go with tensors: numbers and tensors
-    do.
+    """Return whether the other definitions of an accumulator's name go with tensors:
+    numbers and tensors do.
     """
     starts = _starts(module, binding.scope, binding.name)
     return min((effect for start, effect in starts if start is not binding.node), default=Effect.NONE)
@@ -294,8 +294,8 @@ def accumulator_start(module: Module, binding: Binding) -> Effect:
 
 @remembered
 def _starts(module: Module, scope: Scope, name: str) -> list[tuple[cst.CSTNode, Effect]]:
-    """Return the definitions of a name that do not add to it, and whether a tensor goes with what they make
-    it.
+    """Return the definitions of a name that do not add to it,
+    and whether a tensor goes with what they make it.
     """
     found: list[tuple[cst.CSTNode, Effect]] = []
     for binding in scope.bindings.get(name, ()):
@@ -345,7 +345,7 @@ def _starts_as_float(module: Module, target: cst.BaseExpression) -> bool:
 
 
 def _of_numpy(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether it is ``np.float32(0)``: neither an array nor a number that a tensor on the device goes
-    with.
+    """Return whether it is ``np.float32(0)``:
+    neither an array nor a number that a tensor on the device goes with.
     """
     return isinstance(node, cst.Call) and (module.qualified(node.func) or "").startswith("numpy.")

@@ -323,8 +323,8 @@ def _counts_mask(tensor: cst.BaseExpression) -> bool:
 
 
 def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether it is ``net.mean``, ``self.prior.table``: a buffer of a module, by all that is seen of
-    it from outside.
+    """Return whether it is ``net.mean``, ``self.prior.table``: a buffer of a module,
+    by all that is seen of it from outside.
     """
     owner = tensor.value if isinstance(tensor, cst.Attribute) and tensor.attr.value != "data" else None
     if not isinstance(owner, (cst.Name, cst.Attribute)) or module.source(owner) == "self":

@@ -70,8 +70,8 @@ _NUMBERS = {
 
 
 def content(module: Module, node: cst.BaseExpression) -> Content:
-    """Return whether a tensor, or a number, is whole, 64 bits wide once many are added up, or of floating
-    point.
+    """Return whether a tensor, or a number, is whole, 64 bits wide once many are added up,
+    or of floating point.
     """
     return sole(_contents(module, node)) or Content.UNKNOWN
 
@@ -153,8 +153,8 @@ class Reads:
 
 
 def summed(module: Module, call: cst.Call, tensor: cst.BaseExpression, written: cst.Name) -> Content:
-    """Return what a total of the name ``written`` holds, to which a statement adds the number that ``call``
-    reads.
+    """Return what a total of the name ``written`` holds,
+    to which a statement adds the number that ``call`` reads.
 
     Whole numbers only if all that is ever added to it, and what it starts from, is whole.
     """
@@ -182,8 +182,8 @@ def _assigned(module: Module, scope: Scope, name: str) -> Content:
 
 
 def reads(module: Module, call: cst.Call, written: cst.Name, held: Content, formats: bool) -> Reads | None:
-    """Return what becomes of the total ``written`` once it is a tensor; None if the host reads it all the
-    time.
+    """Return what becomes of the total ``written`` once it is a tensor;
+    None if the host reads it all the time.
 
     Where only a number will do, it is made one: ``float(total)``. A total of whole numbers is made one for
     all arithmetic, too, which is then as exact as it was, and so is one that may have a dimension: that takes
@@ -223,8 +223,8 @@ def _is_importable(module: Module, total: Binding) -> bool:
 
 
 def read_with(module: Module, call: cst.Call, use: cst.CSTNode) -> bool:
-    """Return whether the host reads a total as often as something is added to it, so that nothing is
-    gained.
+    """Return whether the host reads a total as often as something is added to it,
+    so that nothing is gained.
     """
     loops = module.flow.loops(call)
     around = loops[0] if loops else module.function(call)

@@ -37,8 +37,8 @@ def legacy_constructor(module: Module, call: cst.Call) -> str | None:
 
 
 def legacy_cast(module: Module, call: cst.Call) -> str | None:
-    """Return the name of the tensor type to which ``x.type(torch.cuda.FloatTensor)`` casts; None for other
-    calls.
+    """Return the name of the tensor type to which ``x.type(torch.cuda.FloatTensor)`` casts;
+    None for other calls.
     """
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "type" or len(call.args) != 1:
         return None
@@ -49,8 +49,8 @@ def legacy_cast(module: Module, call: cst.Call) -> str | None:
 
 
 def reported_as_move(module: Module, call: cst.Call) -> bool:
-    """Return whether the tensor is made on the host and moved to an accelerator, which TL201 reports and
-    mends.
+    """Return whether the tensor is made on the host and moved to an accelerator,
+    which TL201 reports and mends.
     """
     if not accelerated(module) or phase(module, call) is Phase.DATASET:
         return False
@@ -64,8 +64,8 @@ def reported_as_move(module: Module, call: cst.Call) -> bool:
 
 
 def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
-    """Return the fix that writes ``torch.empty``, ``torch.tensor`` or ``torch.as_tensor`` for a
-    constructor.
+    """Return the fix that writes ``torch.empty``,
+    ``torch.tensor`` or ``torch.as_tensor`` for a constructor.
     """
     name = module.qualified(call.func)
     if name not in DTYPES or any(arg.keyword is not None or arg.star for arg in call.args):

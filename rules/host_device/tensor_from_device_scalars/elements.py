@@ -109,8 +109,8 @@ def _written(items: cst.BaseExpression) -> tuple[cst.BaseExpression, ...] | None
 
 
 def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """Return what ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in; None for any other
-    call.
+    """Return what ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in;
+    None for any other call.
     """
     name = last_name(call.func) or ""
     if name not in READING_FILL:
@@ -136,8 +136,8 @@ _FILL_POSITION = {"index_fill": 2}
 
 
 def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
-    """Return the parameter of ``x.add_(y, alpha=s)`` and the like that is read as a number, and what it is
-    given.
+    """Return the parameter of ``x.add_(y, alpha=s)`` and the like that is read as a number,
+    and what it is given.
     """
     word = last_name(call.func) or ""
     if word not in _TAKING_NUMBERS:
@@ -173,8 +173,8 @@ def _put_into(module: Module, items: cst.BaseExpression) -> Iterator[cst.BaseExp
 
 
 def stacked(module: Module, read: ReadOneByOne) -> Fix | None:
-    """Return the fix that joins the tensors by ``torch.stack`` and copies the result; None if not all can
-    be.
+    """Return the fix that joins the tensors by ``torch.stack`` and copies the result;
+    None if not all can be.
     """
     if any(t.kind is not Kind.TENSOR or t.device is Device.CPU for t in read.tensors):
         return None
@@ -220,8 +220,8 @@ def _stack(module: Module, read: ReadOneByOne, stack: str, suffix: str) -> Edits
 
 
 def _joins_alike(module: Module, read: ReadOneByOne) -> bool:
-    """Return whether stacking gives the same tensor: there is something, without dimensions, and in one
-    place.
+    """Return whether stacking gives the same tensor: there is something, without dimensions,
+    and in one place.
     """
     if not read.written or len({t.device for t in read.tensors}) > 1:
         return False

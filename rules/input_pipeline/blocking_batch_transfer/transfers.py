@@ -294,8 +294,8 @@ def _writes(module: Module, use: Use) -> Verdict[bool]:
 
 
 def _holds_result(module: Module, use: Use) -> bool:
-    """Return whether a function writes its result to what it is given: ``out=x``,
-    ``relu(x, inplace=True)``.
+    """Return whether a function writes its result to what it is given:
+    ``out=x``, ``relu(x, inplace=True)``.
     """
     if use.argument.keyword is not None:
         return use.argument.keyword.value in WRITTEN_PARAMETERS

@@ -38,8 +38,8 @@ class Use:
     """For each of them the class of the dataset, if the function is a method of one."""
 
     def forked(self, module: Module) -> cst.Call | None:
-        """Return one of the loaders that has worker processes, or pins what it is handed; None if there is
-        none.
+        """Return one of the loaders that has worker processes, or pins what it is handed;
+        None if there is none.
         """
         for call in self.loaders:
             workers = usual_workers(module, call)
@@ -65,8 +65,8 @@ def starts_afresh(module: Module) -> bool:
 
 
 def _runs(module: Module, use: Use, start: Function) -> Use:
-    """Return a use with those loaders alone whose datasets have the method ``start``, not that of another
-    heir.
+    """Return a use with those loaders alone whose datasets have the method ``start``,
+    not that of another heir.
     """
     owner = module.classes.owner(start)
     if module.link is None or owner is None or not use.read:
@@ -175,8 +175,8 @@ def _is_put_there(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def certain_accelerator(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a device is an accelerator, if there is one, by what the file says and not by its
-    name.
+    """Return whether a device is an accelerator, if there is one,
+    by what the file says and not by its name.
     """
     return every(_is_accelerator(module, node))
 

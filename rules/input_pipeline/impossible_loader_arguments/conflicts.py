@@ -118,8 +118,8 @@ class Conflicts(Part):
         return None
 
     def _shuffles_always(self, call: cst.Call) -> bool:
-        """Return whether ``shuffle`` asks nothing, such as ``not distributed``, that may go with the
-        sampler.
+        """Return whether ``shuffle`` asks nothing, such as ``not distributed``,
+        that may go with the sampler.
         """
         node = self.module.argument(call, "shuffle").node
         made = self.loaders.made(node) if node is not None else None

@@ -34,8 +34,8 @@ class Pinning(Part):
         self.loaders = Loaders.of(module)
 
     def regroups_items(self, call: cst.Call) -> bool:
-        """Return whether the ``collate_fn`` puts the parts of items into lists that are moved nowhere as they
-        are.
+        """Return whether the ``collate_fn`` puts the parts of items into lists that are moved nowhere
+        as they are.
 
         Tensors in a list would be pinned.
         """
@@ -50,15 +50,15 @@ class Pinning(Part):
         return all(last_name(call.func) in _REGROUPING for call in calls)
 
     def yields_own_objects(self, call: cst.Call) -> bool:
-        """Return whether batches may be objects of a class that says nothing of pinning: it leaves those
-        alone.
+        """Return whether batches may be objects of a class that says nothing of pinning:
+        it leaves those alone.
         """
         collate = self.module.argument(call, "collate_fn").node
         return collate is not None and some(_makes_own_objects(self.module, collate))
 
     def yields_arrays(self, call: cst.Call) -> bool:
-        """Return whether batches hold arrays, which the file turns into tensors itself: those cannot be
-        pinned.
+        """Return whether batches hold arrays, which the file turns into tensors itself:
+        those cannot be pinned.
         """
         return any(
             call in self.loaders.copied_from(made).calls

@@ -115,8 +115,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
 
 
 def _fails_on_warnings(module: Module) -> bool:
-    """Return whether a file of the project records warnings, or it or the settings of its tests make them
-    errors.
+    """Return whether a file of the project records warnings,
+    or it or the settings of its tests make them errors.
     """
     calls = ("simplefilter(", "filterwarnings(", "action=")
     words = (

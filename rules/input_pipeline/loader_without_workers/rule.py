@@ -127,8 +127,8 @@ def _setting(module: Module, call: cst.Call, argument: str) -> Configured | None
 
 
 def _kept_elsewhere(module: Module, call: cst.Call, argument: str) -> str:
-    """Return the object or parameter that holds the number of workers, which the call only hands on; else
-    empty.
+    """Return the object or parameter that holds the number of workers, which the call only hands on;
+    else empty.
     """
     node = module.argument(call, argument).node
     handed_on = isinstance(node, cst.Attribute) or (

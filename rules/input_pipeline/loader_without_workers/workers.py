@@ -34,8 +34,8 @@ class Workers(Part):
         return absent or self.loaders.constant(call, "dataloader_num_workers") == 0
 
     def trains_on_host(self, call: cst.Call) -> bool:
-        """Return whether the trainer is told, or may be told behind ``**kwargs``, to leave the accelerator
-        alone.
+        """Return whether the trainer is told, or may be told behind ``**kwargs``,
+        to leave the accelerator alone.
         """
         given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
         return any(

@@ -221,8 +221,8 @@ def _written(module: Module, binding: Binding) -> bool:
 
 
 def _writes(module: Module, use: cst.BaseExpression) -> bool:
-    """Return whether this use of an array or tensor changes it in place, or keeps it where it may be
-    changed.
+    """Return whether this use of an array or tensor changes it in place,
+    or keeps it where it may be changed.
     """
     parent = module.tree.parent(use)
     while isinstance(parent, cst.Subscript) and parent.value is use:
@@ -261,8 +261,8 @@ def _written_attributes(module: Module) -> set[str]:
 
 
 def _kept(module: Module, call: cst.Call) -> bool:
-    """Return whether the tensor is changed in place, or becomes a parameter or buffer, which training
-    changes.
+    """Return whether the tensor is changed in place, or becomes a parameter or buffer,
+    which training changes.
     """
     node: cst.BaseExpression = call
     parent = module.tree.parent(node)

@@ -50,8 +50,8 @@ def _legacy_dtype(name: str) -> str | None:
 
 
 def same_through_one_array(module: Module, call: cst.Call, arrays: Arrays) -> bool:
-    """Return whether a tensor made of a list of arrays is certainly the same if they become one array
-    first.
+    """Return whether a tensor made of a list of arrays is certainly the same
+    if they become one array first.
     """
     name = module.qualified(call.func) or ""
     if name.startswith("torch.cuda.") or module.tree.matches(_FOREIGN):

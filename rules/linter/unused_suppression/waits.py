@@ -64,8 +64,8 @@ def _may_wait(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _may_be_property(module: Module, node: cst.Attribute) -> bool:
-    """Return whether reading an attribute may run code: of what is not known, and no class of the file sets
-    it.
+    """Return whether reading an attribute may run code: of what is not known,
+    and no class of the file sets it.
     """
     name = node.attr.value
     if module.qualified(node) is not None or module.tree.is_called(node) or name in TENSOR_ATTRIBUTES:
@@ -112,8 +112,8 @@ def _is_known_to_go_on(module: Module, call: cst.Call) -> bool:
 
 
 def _takes_host_values(module: Module, call: cst.Call, *, tensors: bool = False) -> bool:
-    """Return whether the arguments of a call are values of the host; the first may be a tensor with
-    ``tensors``.
+    """Return whether the arguments of a call are values of the host;
+    the first may be a tensor with ``tensors``.
     """
     given = [arg for arg in call.args if not (tensors and arg is call.args[0])]
     return all(not arg.star and _is_on_host(module, arg.value) for arg in given)

@@ -70,8 +70,8 @@ def _is_for_allocator(variable: str) -> bool:
 
 
 def misspelt_variable(setting: Setting) -> str | None:
-    """Return the variable that is meant where no release and no other accelerator reads the one that is
-    set.
+    """Return the variable that is meant where no release and no other accelerator reads the one
+    that is set.
     """
     name = setting.variable
     if name.startswith("PYTORCH_") and name.endswith("_ALLOC_CONF"):

@@ -57,8 +57,8 @@ class Biases(Part):
         return self._looked_up
 
     def _is_picked(self, binding: Binding) -> bool:
-        """Return whether a name stands for a layer that code picks: ``getattr(net, name)``,
-        ``net.layers[i]``.
+        """Return whether a name stands for a layer that code picks:
+        ``getattr(net, name)``, ``net.layers[i]``.
         """
         match binding.value:
             case cst.Call(func=func) if not binding.path:
@@ -120,8 +120,8 @@ class Biases(Part):
         return not by_name or _denies(test) is guard.holds or _may_name(text, word)
 
     def _is_about(self, test: cst.BaseExpression, owner: cst.Name) -> bool:
-        """Return whether a test asks about a layer, about its name, or about the name that it was found
-        under.
+        """Return whether a test asks about a layer, about its name,
+        or about the name that it was found under.
         """
         ours = self.names.bindings(owner)
         asked = list(self._definitions(test))
@@ -203,8 +203,8 @@ class Biases(Part):
         return guard.holds and every(_is_same(self.module, guard.test, bias))
 
     def _is_guarded(self, module: Module, use: Use) -> Verdict[bool]:
-        """Return whether a use only asks for None, or stands, by the name that it gives, where it is
-        known.
+        """Return whether a use only asks for None, or stands, by the name that it gives,
+        where it is known.
         """
         if isinstance(use.node, cst.Name) and self._known_present(use.node, use.node):
             return True

@@ -128,8 +128,8 @@ def after_layer(module: Module, layer: cst.Call) -> list[Consumer]:
 
 
 def after_result(module: Module, call: cst.Call) -> list[Consumer]:
-    """Return all that takes the result of a call, a function applied to tensors, in the order of
-    `_in_order`.
+    """Return all that takes the result of a call, a function applied to tensors,
+    in the order of `_in_order`.
     """
     return _in_order(module, verdicts(module, call, _takes_result) or (_SOMETHING,))
 
@@ -140,8 +140,8 @@ def _in_order(module: Module, consumers: Iterable[Consumer]) -> list[Consumer]:
 
 
 def _facts(module: Module, goal: _Fact) -> Iterable[_Fact]:
-    """Return what is found from a layer, or a sequence that ends with it, or from the container that it is
-    in.
+    """Return what is found from a layer, or a sequence that ends with it,
+    or from the container that it is in.
     """
     match goal:
         case _End(sequence):
@@ -262,8 +262,8 @@ def _of_attribute(module: Module, use: Use) -> Verdict[_Fact]:
 def _reads(
     module: Module, at: cst.CSTNode, name: str, path: tuple[int | str | None, ...] = ()
 ) -> tuple[Standing, ...]:
-    """Return the places of ``self.<name>``, as set at ``at``; ``name`` may have ``*`` for parts made by
-    code.
+    """Return the places of ``self.<name>``, as set at ``at``;
+    ``name`` may have ``*`` for parts made by code.
     """
     attributes = SelfAttributes.of(module)
     owner = attributes.enclosing_class(at)
@@ -431,8 +431,8 @@ def _met(module: Module, firsts: Firsts) -> tuple[tuple[Consumer, ...], bool]:
 def _membership(
     module: Module, node: cst.BaseExpression, holder: cst.BaseExpression
 ) -> tuple[_Member, ...] | None:
-    """Return the containers that an element of a list gets into; None if they are not known, or of two
-    sorts.
+    """Return the containers that an element of a list gets into; None if they are not known,
+    or of two sorts.
     """
     if isinstance(holder, (cst.Name, cst.Attribute)):
         reached = [one for one in _places(module, holder) if not isinstance(one, Standing)]
@@ -541,8 +541,8 @@ def _applied_in_order(loop: cst.CSTNode) -> cst.Call | None:
 def _after_loop(
     module: Module, node: cst.BaseExpression, container: cst.Call, loop: _Loop
 ) -> Iterator[_Fact]:
-    """Yield what comes behind an element of a ``ModuleList`` that a loop applies one element after the
-    other.
+    """Yield what comes behind an element of a ``ModuleList``
+    that a loop applies one element after the other.
     """
     match container.args:
         case [cst.Arg(value=cst.List() | cst.Tuple() as display)]:

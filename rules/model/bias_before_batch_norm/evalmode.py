@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @remembered
 def trains_in_evaluation_mode(module: Module) -> bool:
-    """Return whether a model may be in evaluation mode where the file backpropagates, or is never trained at
-    all.
+    """Return whether a model may be in evaluation mode where the file backpropagates,
+    or is never trained at all.
 
     ``eval()`` behind the training, outside of its loop, is how scripts end, and says nothing.
     """
@@ -45,8 +45,8 @@ def trains_in_evaluation_mode(module: Module) -> bool:
 
 
 def _switches(module: Module, call: cst.Call) -> bool:
-    """Return whether a call sets the mode of a model that is trained: no teacher, no average of another
-    one.
+    """Return whether a call sets the mode of a model that is trained: no teacher,
+    no average of another one.
     """
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("eval", "train"):
         return False

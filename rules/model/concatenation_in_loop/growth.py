@@ -86,8 +86,8 @@ class Growth:
 
 
 def grown(module: Module, call: cst.Call) -> Growth | None:
-    """Return the tensor that a concatenation makes longer in each round of a loop that never reads it, or
-    None.
+    """Return the tensor that a concatenation makes longer in each round of a loop that never reads it,
+    or None.
     """
     # Most calls list no tensors, which is told at a glance.
     if not any(isinstance(arg.value, (cst.List, cst.Tuple)) for arg in call.args):
@@ -134,8 +134,8 @@ def grown(module: Module, call: cst.Call) -> Growth | None:
 
 
 def _is_set_up(module: Module, call: cst.Call) -> bool:
-    """Return whether a tensor is put together once, when an object is made, or for ONNX, which has its own
-    lists.
+    """Return whether a tensor is put together once, when an object is made, or for ONNX,
+    which has its own lists.
     """
     function = module.function(call)
     name = function.name.value if isinstance(function, cst.FunctionDef) else ""
@@ -170,8 +170,8 @@ def _bound_inside(module: Module, loop: cst.CSTNode, nodes: Iterable[cst.CSTNode
 
 
 def _has_few_rounds(module: Module, loop: StatementLoop) -> bool:
-    """Return whether a loop goes over a handful of things that are written out, or counts to a small
-    number.
+    """Return whether a loop goes over a handful of things that are written out,
+    or counts to a small number.
     """
     if isinstance(loop, cst.While):
         return False
@@ -190,8 +190,8 @@ def _has_few_rounds(module: Module, loop: StatementLoop) -> bool:
 
 
 def _asks(module: Module, read: cst.BaseExpression, loop: StatementLoop) -> bool:
-    """Return whether a read of a tensor does not look at what it holds, or is the last thing that the loop
-    does.
+    """Return whether a read of a tensor does not look at what it holds,
+    or is the last thing that the loop does.
     """
     if module.function(read) is not module.function(loop):
         return False
@@ -253,8 +253,8 @@ class _Variable:
         return entered or any(contains(loop, start) for start in starts)
 
     def _grows_too(self, other: Binding) -> bool:
-        """Return whether another assignment concatenates as well: ``if ...: t = torch.cat([t, x])``,
-        twice.
+        """Return whether another assignment concatenates as well:
+        ``if ...: t = torch.cat([t, x])``, twice.
         """
         call = other.value
         return (
@@ -324,8 +324,8 @@ class _Item:
             yield from operations_of(self.module).read_names(key)
 
     def carried(self, loop: StatementLoop) -> bool:
-        """Return whether it is the same place in each round, and nothing but the concatenation is put
-        there.
+        """Return whether it is the same place in each round,
+        and nothing but the concatenation is put there.
         """
         if not isinstance(_root(self.target), cst.Name) or _bound_inside(self.module, loop, [self.holder]):
             return False
@@ -444,8 +444,8 @@ def _is_asked_for_key(module: Module, container: cst.CSTNode) -> bool:
 
 
 def _is_alternative(module: Module, target: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """Return whether one of two assignments is made in each round: in two branches, or after the other
-    failed.
+    """Return whether one of two assignments is made in each round: in two branches,
+    or after the other failed.
     """
     flow = module.flow
     loops = flow.statement_loops(target)[:1]
@@ -460,8 +460,8 @@ def _is_alternative(module: Module, target: cst.CSTNode, other: cst.CSTNode) -> 
 
 
 def collected(module: Module, growth: Growth) -> Fix | None:
-    """Return the fix that collects the pieces in a list and joins them once; None where that is not the
-    same.
+    """Return the fix that collects the pieces in a list and joins them once;
+    None where that is not the same.
     """
     loop = growth.loops[-1]
     target = growth.target
@@ -497,8 +497,8 @@ def collected(module: Module, growth: Growth) -> Fix | None:
 
 
 def _is_plain(module: Module, growth: Growth, loop: StatementLoop, binding: Binding) -> bool:
-    """Return whether one function holds the variable, and nothing but the growth sets or reads it in the
-    loop.
+    """Return whether one function holds the variable,
+    and nothing but the growth sets or reads it in the loop.
     """
     tree = module.tree
     scope = module.names.scope(growth.target)
@@ -615,8 +615,8 @@ def _added(module: Module, growth: Growth, name: str | None) -> str | None:
 
 
 def _needs_dimension(module: Module, call: cst.Call) -> bool:
-    """Return whether a tensor that nothing is added to may be one that the function refuses, or shapes
-    anew.
+    """Return whether a tensor that nothing is added to may be one that the function refuses,
+    or shapes anew.
     """
     if module.qualified(call.func) not in ("torch.cat", "torch.concat", "torch.concatenate"):
         return True
@@ -627,8 +627,8 @@ def _needs_dimension(module: Module, call: cst.Call) -> bool:
 def _start(
     module: Module, growth: Growth, loop: StatementLoop, binding: Binding
 ) -> tuple[cst.CSTNode, bool] | None:
-    """Return what goes away for adding to the list, and whether the list begins empty; None if it is not
-    clear.
+    """Return what goes away for adding to the list, and whether the list begins empty;
+    None if it is not clear.
     """
     tree = module.tree
     parent = tree.parent(growth.call)
@@ -666,8 +666,8 @@ def _start(
 def _branches(
     module: Module, growth: Growth
 ) -> tuple[cst.BaseExpression, cst.BaseExpression, cst.CSTNode] | None:
-    """Return the test that tells the first piece from the others, the first piece, and the statement of it
-    all.
+    """Return the test that tells the first piece from the others, the first piece,
+    and the statement of it all.
     """
     tree = module.tree
     parent = tree.parent(growth.call)

@@ -107,8 +107,8 @@ def _at_stake(module: Module, growth: Growth) -> Impact:
 
 
 def _goes_through_data(module: Module, growth: Growth, loop: StatementLoop) -> bool:
-    """Return whether the data says how many rounds a loop has: batches, parts of a tensor, numbers up to a
-    size.
+    """Return whether the data says how many rounds a loop has: batches, parts of a tensor,
+    numbers up to a size.
     """
     if isinstance(loop, cst.While):
         return not _fills_up(module, growth, loop)
@@ -122,8 +122,8 @@ def _goes_through_data(module: Module, growth: Growth, loop: StatementLoop) -> b
 
 
 def _counts_data(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether an iterable counts to what is no setting and no length of a list:
-    ``range(1, x.shape[1])``.
+    """Return whether an iterable counts to what is no setting
+    and no length of a list: ``range(1, x.shape[1])``.
     """
     if not isinstance(node, cst.Call) or module.qualified(node.func) != "builtins.range":
         return False
@@ -140,8 +140,8 @@ def _fills_up(module: Module, growth: Growth, loop: cst.While) -> bool:
 
 @traced(Through.PARAMETERS | Through.OPERANDS)
 def _is_configured(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Return whether a number is a constant, or a parameter of a constructor: no length and no size of
-    data.
+    """Return whether a number is a constant, or a parameter of a constructor:
+    no length and no size of data.
     """
     match node:
         case cst.Integer():

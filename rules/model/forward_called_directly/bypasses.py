@@ -86,8 +86,8 @@ def _replaces_forward(module: Module) -> bool:
 
 
 def _stands_in(module: Module, call: cst.Call, receiver: cst.BaseExpression) -> bool:
-    """Return whether the call is made by what takes the place of ``__call__``, or hands on to what it
-    wraps.
+    """Return whether the call is made by what takes the place of ``__call__``,
+    or hands on to what it wraps.
     """
     function = module.function(call)
     while function is not None:
@@ -158,8 +158,8 @@ def _makes_instance(call: cst.Call) -> bool:
 
 
 def _plain(module: Module, value: Value) -> bool | None:
-    """Return whether ``__call__`` is that of ``nn.Module``: False where it may be, None where it is
-    another.
+    """Return whether ``__call__`` is that of ``nn.Module``: False where it may be,
+    None where it is another.
     """
     if isinstance(value.definition, cst.ClassDef):
         info = module.classes.info(value.definition)

@@ -92,8 +92,8 @@ def _fix(module: Module, call: cst.Call, found: Bypass) -> Fix | None:
 
 
 def _has_hooks(module: Module) -> bool:
-    """Return whether a file of the program registers hooks, or has a utility of torch do so, or traces
-    calls.
+    """Return whether a file of the program registers hooks, or has a utility of torch do so,
+    or traces calls.
     """
     return any(
         imports(each, ("torch.nn.utils", "torch.fx"))

@@ -187,8 +187,8 @@ class _Walk:
                 return step
 
     def _step(self, operation: Operation, weighted: bool) -> Step | None:
-        """Return what an operation between softmax and a product is; None for what attention does not
-        have.
+        """Return what an operation between softmax and a product is;
+        None for what attention does not have.
         """
         name = operation.name
         if operation.in_place and not isinstance(operation.node, cst.AugAssign):
@@ -277,8 +277,8 @@ class _Walk:
         return longest
 
     def _only_statement_of(self, binding: Binding) -> cst.If | None:
-        """Return the ``if``, without ``else``, of which the statement that makes a binding is all there
-        is.
+        """Return the ``if``, without ``else``,
+        of which the statement that makes a binding is all there is.
         """
         tree = self.module.tree
         line = tree.statement(binding.node)
@@ -292,8 +292,8 @@ class _Walk:
 
 
 def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
-    """Return the attention whose last product is ``node``; None if it is none, or its weights serve another
-    end.
+    """Return the attention whose last product is ``node``; None if it is none,
+    or its weights serve another end.
     """
     product = operations_of(module).of(node)
     if product is None or product.name not in PRODUCTS:
@@ -525,8 +525,8 @@ def _harmless(module: Module, use: cst.Name, walk: _Walk) -> bool:
 
 
 def _is_subtracted(module: Module, largest: cst.Call, use: cst.Name) -> bool:
-    """Return whether ``scores.max(...)`` only keeps softmax from overflowing:
-    ``scores - scores.max(...)[0]``.
+    """Return whether ``scores.max(...)`` only keeps softmax
+    from overflowing: ``scores - scores.max(...)[0]``.
     """
     for ancestor in module.tree.ancestors(largest):
         if isinstance(ancestor, cst.BinaryOperation):
@@ -568,8 +568,8 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
 
 
 def _listened_to(module: Module, found: Attention) -> bool:
-    """Return whether the file hooks into layers, and softmax or dropout is one, which the one call would not
-    run.
+    """Return whether the file hooks into layers, and softmax or dropout is one,
+    which the one call would not run.
     """
     steps = [found.softmax, *(step.operation for step in (*found.inner, *found.outer) if step.operation)]
     if not any(step.layer is not None for step in steps):
@@ -578,8 +578,8 @@ def _listened_to(module: Module, found: Attention) -> bool:
 
 
 def _operands(module: Module, found: Attention) -> tuple[list[str], bool] | None:
-    """Return the code of queries, keys and values, and whether the result has its last two dimensions
-    swapped.
+    """Return the code of queries, keys and values,
+    and whether the result has its last two dimensions swapped.
     """
     value = found.product.operands[-1]
     if found.scores.name == "einsum":
@@ -629,8 +629,8 @@ def _oriented(module: Module, node: cst.BaseExpression, labels: list[str], wante
 
 
 def _swapped(module: Module, key: cst.BaseExpression, batched: bool = False) -> str:
-    """Return the code of the keys with their last two dimensions swapped; of three, if they are
-    ``batched``.
+    """Return the code of the keys with their last two dimensions swapped; of three,
+    if they are ``batched``.
     """
     operation = operations_of(module).of(key)
     if operation is not None and operation.name == "mT":
@@ -955,8 +955,8 @@ def _plain(module: Module, statement: cst.CSTNode) -> bool:
 
 
 def has_fused_form(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether the function or class around has a fused form, too, so that this one is there on
-    purpose.
+    """Return whether the function or class around has a fused form, too,
+    so that this one is there on purpose.
     """
     if not any(module.tree.mentions(word) for word in _FUSED):
         return False

@@ -90,8 +90,8 @@ def _holds_positions(module: Module, query: cst.BaseExpression) -> bool:
 
 
 def _ends_in_length(module: Module, query: cst.BaseExpression) -> bool:
-    """Return whether the axes of the queries were exchanged so that the last one is not that of the head's
-    share.
+    """Return whether the axes of the queries were exchanged so that the last one is not
+    that of the head's share.
 
     That is ``x.reshape(b, n, 3, heads, c // heads).permute(2, 0, 3, 4, 1)``, with ``n`` read from a shape.
     """
@@ -122,8 +122,8 @@ def _ends_in_length(module: Module, query: cst.BaseExpression) -> bool:
 
 
 def _is_length(module: Module, sizes: list[cst.BaseExpression], axis: int) -> bool:
-    """Return whether an axis has a size read from a shape, and another one a quotient: the share of a
-    head.
+    """Return whether an axis has a size read from a shape, and another one a quotient:
+    the share of a head.
     """
     size = sizes[axis] if -len(sizes) <= axis < len(sizes) else None
     if not isinstance(size, cst.Name):

@@ -122,8 +122,8 @@ class _Layer:
 
 
 def off_grid(module: Module) -> Iterator[OffGrid]:
-    """Yield the sizes of layers and batches in a file that an engineer can choose, and has not put on the
-    grid.
+    """Yield the sizes of layers and batches in a file that an engineer can choose,
+    and has not put on the grid.
     """
     if not any(_is_off(int(text, 0)) for text in {n.value for n in module.tree.nodes(cst.Integer)}):
         return
@@ -186,8 +186,8 @@ def _size(module: Module, call: cst.Call, parameter: str) -> _Size | None:
 
 @solved(None)
 def _written(module: Module, node: cst.BaseExpression) -> cst.Integer | None:
-    """Return the literal that an expression gets its value from: itself, a constant, the default of an
-    option.
+    """Return the literal that an expression gets its value from: itself, a constant,
+    the default of an option.
     """
     match node:
         case cst.Integer():
@@ -215,8 +215,8 @@ def _bound(module: Module, binding: Binding) -> cst.Integer | None:
 
 
 def _callers(module: Module, function: cst.CSTNode) -> Iterator[cst.Call]:
-    """Yield the calls in the file of a function, or those that make objects of the class that it
-    initialises.
+    """Yield the calls in the file of a function,
+    or those that make objects of the class that it initialises.
     """
     yield from module.callers(function)
     owner = module.tree.enclosing(function, cst.ClassDef)
@@ -232,8 +232,8 @@ def _attribute(module: Module, node: cst.Attribute) -> cst.Integer | None:
 
 
 def _default_of_field(module: Module, node: cst.Attribute) -> cst.Integer | None:
-    """Return ``vocab_size: int = 50257`` in the only class of the file with such a field, if nothing sets
-    it.
+    """Return ``vocab_size: int = 50257`` in the only class of the file with such a field,
+    if nothing sets it.
     """
     name = node.attr.value
     fields = _fields(module).get(name, [])

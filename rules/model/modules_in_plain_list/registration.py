@@ -208,8 +208,8 @@ class _Attribute:
 
     @traced(Through.RETURNS)
     def _shapes(self, node: cst.CSTNode, path: Path) -> str | list[Source] | None:
-        """Return ``list``, ``dict``, ``nested`` for a list of lists: the plain collections that a value can
-        be.
+        """Return ``list``, ``dict``, ``nested`` for a list of lists:
+        the plain collections that a value can be.
         """
         if path:
             return None
@@ -278,8 +278,8 @@ class _Attribute:
         return value.kind is Kind.UNKNOWN and self._looks_like_layer(call)
 
     def _looks_like_layer(self, call: cst.Call) -> bool:
-        """Return whether a class of another file is named as layers are, and its instances called in
-        ``forward``.
+        """Return whether a class of another file is named as layers are,
+        and its instances called in ``forward``.
         """
         word = last_name(call.func) or ""
         return (
@@ -333,8 +333,8 @@ class _Attribute:
     # ------------------------------------------------------------------ what becomes of them
 
     def _elements(self, collection: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """Return the expressions that stand for elements of a collection where it is read: indexed, or
-        iterated.
+        """Return the expressions that stand for elements of a collection where it is read: indexed,
+        or iterated.
         """
         return sinks(self.module, Standing(collection, (None,)), _element)
 
@@ -410,8 +410,8 @@ class _Attribute:
         )
 
     def _keeps(self, target: cst.CSTNode, value: cst.BaseExpression) -> bool:
-        """Return whether an assignment to another attribute keeps modules, not their number or what they
-        compute.
+        """Return whether an assignment to another attribute keeps modules,
+        not their number or what they compute.
         """
         if isinstance(target, cst.Subscript):  # ``self._modules[name] = layer``
             target = target.value
@@ -436,8 +436,8 @@ class _Attribute:
         return any(self.attributes.may_belong(read, self.family) for read in self._outside())
 
     def _is_wrapped_to_hide(self) -> bool:
-        """Return whether it is ``self.teacher = [Teacher()]``, which is only ever taken out again:
-        ``self.teacher[0]``.
+        """Return whether it is ``self.teacher = [Teacher()]``,
+        which is only ever taken out again: ``self.teacher[0]``.
         """
         single = isinstance(self.value, (cst.List, cst.Tuple)) and len(self.value.elements) == 1
         return single and all(map(self._takes_only, self.reads))
@@ -464,8 +464,8 @@ class _Attribute:
     # ------------------------------------------------------------------ what a fix needs to know
 
     def _filled_later(self) -> bool:
-        """Return whether a variable gets more elements after it became the attribute, which a copy would
-        lack.
+        """Return whether a variable gets more elements after it became the attribute,
+        which a copy would lack.
         """
         if not isinstance(self.value, cst.Name):
             return False
@@ -491,8 +491,8 @@ class _Attribute:
         return any(put_into(self.module, read))
 
     def _takes_part(self) -> bool:
-        """Return whether nothing, as DDP does, waits for gradients of modules that are registered and never
-        run.
+        """Return whether nothing, as DDP does,
+        waits for gradients of modules that are registered and never run.
         """
         return bool(self.reads) or not self.module.tree.mentions("DistributedDataParallel")
 
@@ -519,8 +519,8 @@ class _Attribute:
                 return False
 
     def _needs_builtin(self, read: cst.Attribute, mapping: bool) -> bool:
-        """Return whether a use asks for what ``nn.ModuleList`` or ``nn.ModuleDict`` lacks:
-        ``layers.reverse()``.
+        """Return whether a use asks for what ``nn.ModuleList``
+        or ``nn.ModuleDict`` lacks: ``layers.reverse()``.
         """
         parent = self.tree.parent(read)
         match parent:
@@ -551,8 +551,8 @@ class _Attribute:
 
 
 def registered_in_time(module: Module, statement: cst.CSTNode) -> bool:
-    """Return whether modules can be registered by a statement: the constructor of ``nn.Module`` has run
-    before.
+    """Return whether modules can be registered by a statement:
+    the constructor of ``nn.Module`` has run before.
     """
     function = module.tree.enclosing(statement, cst.FunctionDef)
     if function is None or function.name.value != "__init__":

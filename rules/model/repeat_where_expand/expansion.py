@@ -95,8 +95,8 @@ class Shape:
     rank: int | None = None
 
     def is_one(self, position: int, count: int) -> bool:
-        """Return whether the dimension at a position of ``count`` has the size one, or is none of the
-        tensor's.
+        """Return whether the dimension at a position of ``count`` has the size one,
+        or is none of the tensor's.
         """
         if self.rank is not None:
             if position < count - self.rank:
@@ -134,8 +134,8 @@ class RepeatCall:
 
 
 def repeated_view(module: Module, call: cst.Call) -> RepeatCall | None:
-    """Return the ``repeat`` that could be a view, going by the tensor and by what takes the result; else
-    None.
+    """Return the ``repeat`` that could be a view, going by the tensor and by what takes the result;
+    else None.
     """
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or not call.args:
         return None
@@ -179,8 +179,8 @@ def is_literal_one(node: cst.BaseExpression) -> bool:
 
 
 def shape_of(module: Module, node: cst.BaseExpression) -> Shape | None:
-    """Return what is known of the dimensions of a tensor, by what made it; None if nothing says it is a
-    tensor.
+    """Return what is known of the dimensions of a tensor, by what made it;
+    None if nothing says it is a tensor.
     """
     found = sole(_made_shape(module, node))
     if found is not None:
@@ -219,8 +219,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Shape | None:
 
 
 def _positions(items: Sequence[cst.BaseSlice]) -> list[int] | None:
-    """Return the positions of the dimensions that ``None`` makes; None for indices that may make any
-    number.
+    """Return the positions of the dimensions that ``None`` makes;
+    None for indices that may make any number.
     """
     found, position = [], 0
     for item in items:

@@ -74,8 +74,8 @@ class ElementLoop:
 
 
 def element_loop(module: Module, loop: cst.For | cst.ListComp) -> ElementLoop | None:
-    """Return what a loop does with the elements of a tensor on the device, if all rounds could be one; else
-    None.
+    """Return what a loop does with the elements of a tensor on the device, if all rounds could be one;
+    else None.
     """
     comprehension = loop.for_in if isinstance(loop, cst.ListComp) else loop
     if isinstance(loop, cst.ListComp) and (loop.for_in.ifs or loop.for_in.inner_for_in is not None):
@@ -142,8 +142,8 @@ class _Rounds:
         return self.module.value(node).kind is Kind.TENSOR and on_device(self.module, node)
 
     def _is_one_tensor(self, node: cst.BaseExpression) -> bool:
-        """Return whether it is no list of tensors, which goes by the same names: it is computed, or has a
-        shape.
+        """Return whether it is no list of tensors, which goes by the same names: it is computed,
+        or has a shape.
         """
         if not isinstance(node, cst.Name):
             return isinstance(node, (cst.Call, cst.BinaryOperation))
@@ -238,8 +238,8 @@ class _Rounds:
         return order[binding.node] < order[read] and not self.module.tree.contains(statement, read)
 
     def computes(self, node: cst.BaseExpression) -> bool:
-        """Return whether an expression could be computed for all rounds at once; notes the first work on
-        them.
+        """Return whether an expression could be computed for all rounds at once;
+        notes the first work on them.
         """
         match node:
             case cst.Name() | cst.Integer() | cst.Float() | cst.SimpleString():
@@ -278,8 +278,8 @@ class _Rounds:
         return bool(names & (self.elements | self.counters))
 
     def _takes_part(self, node: cst.Subscript) -> bool:
-        """Return whether it is ``x[i]``, ``x[:, i]``, ``x[i, 0]``: parts that have the same shape in each
-        round.
+        """Return whether it is ``x[i]``, ``x[:, i]``, ``x[i, 0]``:
+        parts that have the same shape in each round.
         """
         if not isinstance(node.value, (cst.Name, cst.Attribute)):
             return False
@@ -305,8 +305,8 @@ class _Rounds:
         return True
 
     def _is_index(self, node: cst.BaseExpression) -> bool:
-        """Return a constant, the counter, or a number that another tensor holds for the round:
-        ``last[i] - 1``.
+        """Return a constant, the counter, or a number that another tensor holds
+        for the round: ``last[i] - 1``.
         """
         if isinstance(node, cst.BinaryOperation) and isinstance(node.right, cst.Integer):
             node = node.left

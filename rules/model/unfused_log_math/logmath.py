@@ -96,8 +96,8 @@ class _Search:
         exact: bool = True,
         whole: cst.BaseExpression | None = None,
     ) -> Fused:
-        """Return the answer, with arguments if all that they read still means the same where they are
-        written.
+        """Return the answer, with arguments if all that they read still means the same
+        where they are written.
         """
         whole = whole or self.node
         found = superfluous(self.module, names)
@@ -167,8 +167,8 @@ class _Search:
     def _unguarded(
         self, inner: cst.BaseExpression, name: str
     ) -> tuple[Operation | None, bool, list[cst.Name]]:
-        """Return the operation of this name, whether nothing like ``1e-8`` is added to it, and names on the
-        way.
+        """Return the operation of this name, whether nothing like ``1e-8`` is added to it,
+        and names on the way.
         """
         operations = operations_of(self.module)
         found = operations.behind(inner)
@@ -266,8 +266,8 @@ def _left_out(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
 
 
 def _is_differentiated(module: Module, name: cst.Name) -> bool:
-    """Return whether a step has a hook, or gradients are asked for with respect to it: it has to be
-    computed.
+    """Return whether a step has a hook, or gradients are asked for with respect to it:
+    it has to be computed.
     """
     uses = [use for binding in module.bindings(name) for use in module.uses(binding)]
     for use in uses:
@@ -286,8 +286,8 @@ def fused_form(module: Module, node: cst.BaseExpression) -> Fused | None:
 
 
 def fused_together(module: Module, fused: Fused) -> list[Fused]:
-    """Return the forms that are written in one edit, so that a step which only such pairs read can go with
-    them.
+    """Return the forms that are written in one edit,
+    so that a step which only such pairs read can go with them.
 
     ``p = sigmoid(x)`` of ``log(p)`` and ``log(1 - p)`` is needed by neither once both are ``logsigmoid``.
     """

@@ -45,8 +45,8 @@ def shifted(
     dim: cst.BaseExpression,
     keepdim: cst.BaseExpression | None,
 ) -> Shift | None:
-    """Return the shift of what is summed up, in ``exponent``; None if nothing is taken away that is added
-    again.
+    """Return the shift of what is summed up, in ``exponent``;
+    None if nothing is taken away that is added again.
     """
     operations = operations_of(module)
     difference = operations.behind(exponent)

@@ -97,8 +97,8 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
 
 
 def _at_stake(module: Module, node: cst.BaseExpression, fused: Fused) -> Impact:
-    """Return how much there is to gain: of `log1p` and `expm1` only digits, and these only where they are
-    needed.
+    """Return how much there is to gain: of `log1p` and `expm1` only digits,
+    and these only where they are needed.
     """
     if fused.function not in ("log1p", "expm1") or _needs_digits(module, node):
         return Impact.HIGH
@@ -106,8 +106,8 @@ def _at_stake(module: Module, node: cst.BaseExpression, fused: Fused) -> Impact:
 
 
 def _needs_digits(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether small results matter: a density is computed, or a root or a logarithm is taken of
-    them.
+    """Return whether small results matter: a density is computed,
+    or a root or a logarithm is taken of them.
     """
     function = module.function(node)
     if isinstance(function, cst.FunctionDef) and function.name.value in _OF_DENSITIES:

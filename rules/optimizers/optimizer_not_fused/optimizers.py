@@ -123,8 +123,8 @@ class MadeOptimizer:
 
 @remembered
 def _may_scale_loss(module: Module) -> bool:
-    """Return whether something scales the loss, or may: a step whose gradients are infinite is left out
-    then.
+    """Return whether something scales the loss, or may:
+    a step whose gradients are infinite is left out then.
     """
     names = identifiers(module) | options(module)
     if "Accelerator" in names or any(_speaks_of_scaling(name) for name in names):

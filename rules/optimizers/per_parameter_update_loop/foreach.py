@@ -28,8 +28,8 @@ _ARITHMETIC = (
 
 
 def of_whole_lists(module: Module, loop: cst.For) -> tuple[str, Edits] | None:
-    """Return the code that does with ``torch.foreach`` what a loop does, and the imports for it; else
-    None.
+    """Return the code that does with ``torch.foreach`` what a loop does, and the imports for it;
+    else None.
     """
     names = _lists(module, loop)
     spelling = spell(module, "torch.foreach", loop)
@@ -153,8 +153,8 @@ class _Operation:
         return ".grad" in self.module.source(tensor)
 
     def _is_number(self, node: cst.BaseExpression) -> bool:
-        """Return whether an expression can be a number that is the same in each round, and does nothing
-        else.
+        """Return whether an expression can be a number that is the same in each round,
+        and does nothing else.
         """
         if self.module.value(node).kind in (Kind.TENSOR, Kind.NDARRAY):
             return False

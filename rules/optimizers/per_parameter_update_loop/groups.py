@@ -35,8 +35,8 @@ def grouped_one_by_one(module: Module, call: cst.Call) -> bool:
 
 @traced(Through.ITEMS | Through.RETURNS | Through.PARAMETERS)
 def _is_single(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Return whether the parameters of a group are one, or a list of one, that a loop over parameters
-    visits.
+    """Return whether the parameters of a group are one, or a list of one,
+    that a loop over parameters visits.
     """
     if path:
         return None

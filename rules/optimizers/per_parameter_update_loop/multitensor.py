@@ -102,8 +102,8 @@ def _instead_of(module: Module, loop: cst.For, code: str) -> Edits | None:
 
 
 def _as_list(module: Module, given: cst.BaseExpression) -> str | None:
-    """Return code for the list of all parameters of a module; None for anything else, such as integer
-    buffers.
+    """Return code for the list of all parameters of a module; None for anything else,
+    such as integer buffers.
     """
     match given:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters")), args=[]):
@@ -197,8 +197,8 @@ class _Mixing:
         return self._made(target, own[0][1], other[0]) if own and other else None
 
     def _added(self, args: Sequence[cst.Arg]) -> tuple[str, cst.BaseExpression] | None:
-        """Return what is added, and the share of it: ``(s, alpha=b)``, ``(b * s)``, ``(b, s)`` as it was
-        once.
+        """Return what is added, and the share of it: ``(s, alpha=b)``, ``(b * s)``,
+        ``(b, s)`` as it was once.
         """
         match args:
             case [cst.Arg(keyword=None, value=source), cst.Arg(keyword=cst.Name("alpha"), value=share)]:
@@ -222,8 +222,8 @@ class _Mixing:
         return None
 
     def _plain(self, node: cst.BaseExpression) -> str | None:
-        """Return the variable of the loop that an expression is, with ``.data`` or ``.detach()`` or
-        without.
+        """Return the variable of the loop that an expression is,
+        with ``.data`` or ``.detach()`` or without.
         """
         match node:
             case cst.Name(name):

@@ -214,8 +214,8 @@ def _intervals(module: Module, test: cst.BaseExpression) -> list[object]:
 
 
 def _stays_on_host(module: Module) -> bool:
-    """Return whether the file trains, and nothing in it names an accelerator; helpers go where others use
-    them.
+    """Return whether the file trains, and nothing in it names an accelerator;
+    helpers go where others use them.
     """
     return not accelerated(module) and bool(Backpropagation.of(module).passes)
 
@@ -241,8 +241,8 @@ def _called_from_elsewhere(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _trains_beside(module: Module, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
-    """Return whether a function has a loop of training of its own, and ``node`` stands before or behind
-    that.
+    """Return whether a function has a loop of training of its own,
+    and ``node`` stands before or behind that.
     """
     loops = [
         loop
@@ -292,8 +292,8 @@ def _over_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | li
 
 
 def _given_by(binding: Binding) -> cst.BaseExpression | None:
-    """Return what an assignment gives a name, ``ours, theirs = net.state_dict(), ema.state_dict()`` among
-    others.
+    """Return what an assignment gives a name,
+    ``ours, theirs = net.state_dict(), ema.state_dict()`` among others.
     """
     match binding:
         case Binding(path=()):
@@ -322,8 +322,8 @@ class _Body:
     aliases: dict[str, cst.BaseExpression] = field(default_factory=dict)
 
     def effects(self) -> list[Effect] | None:
-        """Return the changes of one iteration, in source order; None if there is anything else in the
-        body.
+        """Return the changes of one iteration, in source order;
+        None if there is anything else in the body.
         """
         self._bind(self.loop.target, self.loop.iter)
         found: list[Effect] = []
@@ -455,8 +455,8 @@ class _Body:
         return None
 
     def _follows(self, target: str, others: frozenset[str]) -> bool:
-        """Return whether what is added to a tensor is its gradient, and not that of another, which is
-        collected.
+        """Return whether what is added to a tensor is its gradient, and not that of another,
+        which is collected.
         """
         named = (other for other in others if "." not in other)
         return f"{target}.grad" in others or any(map(_is_gradient, named))
@@ -481,8 +481,8 @@ class _Body:
         return self._collected(statement, statement.value)
 
     def _collected(self, statement: cst.CSTNode, value: cst.BaseExpression) -> Effect | None:
-        """Return a sum or list of what is computed of each gradient, if that is its norm; a list of
-        averages.
+        """Return a sum or list of what is computed of each gradient, if that is its norm;
+        a list of averages.
         """
         if isinstance(statement, cst.Expr) and (effect := self._averaged(statement, value)) is not None:
             return effect
@@ -495,8 +495,8 @@ class _Body:
         return Effect(Change.NORM, statement, "") if gradients and normed else None
 
     def _averaged(self, statement: cst.CSTNode, value: cst.BaseExpression) -> Effect | None:
-        """Return an average that is put into a new list or dict at every step; two models may be merged
-        once.
+        """Return an average that is put into a new list or dict at every step;
+        two models may be merged once.
         """
         value = self._expanded(value)
         others = self._others([value], "")
@@ -506,8 +506,8 @@ class _Body:
     def _added(
         self, node: cst.CSTNode, target: str, others: frozenset[str], given: Sequence[cst.BaseExpression]
     ) -> Effect | None:
-        """Return a sum: of a gradient, of the difference to another tensor, or of a part of another
-        tensor.
+        """Return a sum: of a gradient, of the difference to another tensor,
+        or of a part of another tensor.
         """
         if _is_gradient(target) or not others or self._is_random(given):
             return None
@@ -546,8 +546,8 @@ class _Body:
     def _named(
         self, statement: cst.CSTNode, named: Sequence[tuple[str, cst.BaseExpression]]
     ) -> Iterator[Effect | None]:
-        """Yield a name for something that is computed from the parameters, without anything else
-        happening.
+        """Yield a name for something that is computed from the parameters,
+        without anything else happening.
         """
         for name, value in named:
             if name in self.aliases or self._names_in(value) & {name}:
@@ -607,8 +607,8 @@ class _Body:
         return Effect(Change.COPY, node, target, others) if clones and in_place and others else None
 
     def _adds(self, value: cst.BaseExpression, target: str) -> bool:
-        """Return whether it is ``t - rate * (a - b)``: the whole of the tensor, and something that it has no
-        part in.
+        """Return whether it is ``t - rate * (a - b)``: the whole of the tensor,
+        and something that it has no part in.
         """
         while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
             if value.func.attr.value not in _VIEWS:

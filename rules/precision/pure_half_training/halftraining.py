@@ -30,8 +30,8 @@ _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DistributedDa
 
 
 def trained_in_half(module: Module, call: cst.Call) -> cst.Call | None:
-    """Return the optimizer of torch for the parameters of a model that ``call`` casts to float16, if it is
-    trained.
+    """Return the optimizer of torch for the parameters of a model that ``call`` casts to float16,
+    if it is trained.
 
     ``call`` is ``model.half()``, ``model.to(torch.float16)``, or what loads weights in float16,
     ``Model.from_pretrained(name, torch_dtype=torch.float16)``. None where something keeps the small numbers.
@@ -60,8 +60,8 @@ def trained_in_half(module: Module, call: cst.Call) -> cst.Call | None:
 
 @remembered
 def _is_helped(module: Module) -> bool:
-    """Return whether something keeps small numbers, by weights in float32, a scaled loss, or trains a
-    part.
+    """Return whether something keeps small numbers, by weights in float32, a scaled loss,
+    or trains a part.
     """
     if imports(module, _LIBRARIES) or speaks_of(module, Role.SCALER, Role.ADAPTATION):
         return True
@@ -108,8 +108,8 @@ def _casts_to_half(module: Module, call: cst.Call) -> bool:
 
 
 def _loads_in_half(module: Module, call: cst.Call) -> bool:
-    """Return whether it is ``Model.from_pretrained(name, torch_dtype=torch.float16)``; ``dtype`` is its name
-    since 4.56.
+    """Return whether it is ``Model.from_pretrained(name, torch_dtype=torch.float16)``;
+    ``dtype`` is its name since 4.56.
     """
     if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "from_pretrained"):
         return False
@@ -125,8 +125,8 @@ def _is_of_torch(module: Module, made: cst.Call) -> bool:
 
 
 def _what_holds_it(module: Module, call: cst.Call) -> Subject:
-    """Return the variable or attribute that holds the model: that which the result is assigned to, or the
-    owner.
+    """Return the variable or attribute that holds the model: that which the result is assigned to,
+    or the owner.
     """
     whole: cst.CSTNode = call
     parent = module.tree.parent(whole)

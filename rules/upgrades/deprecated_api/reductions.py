@@ -29,8 +29,8 @@ class LegacyReduction:
 
 
 def legacy_reduction(module: Module, call: cst.Call) -> Iterator[LegacyReduction]:
-    """Yield what a call tells a loss by ``size_average=`` and ``reduce=``; nothing unless one is True or
-    False.
+    """Yield what a call tells a loss by ``size_average=`` and ``reduce=``;
+    nothing unless one is True or False.
     """
     found = {arg.keyword.value: arg for arg in call.args if arg.keyword and arg.keyword.value in _SWITCHES}
     if not found:

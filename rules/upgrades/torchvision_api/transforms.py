@@ -16,8 +16,8 @@ _V2 = "torchvision.transforms.v2."
 
 
 def in_two_steps(module: Module, call: cst.Call) -> Fix | None:
-    """Return the fix that makes an image of what comes in, and then numbers from 0 to 1, instead of
-    `ToTensor`.
+    """Return the fix that makes an image of what comes in, and then numbers from 0 to 1,
+    instead of `ToTensor`.
     """
     image, dtype = (spell(module, f"{_V2}{name}", call) for name in ("ToImage", "ToDtype"))
     number = spell(module, "torch.float32", call)

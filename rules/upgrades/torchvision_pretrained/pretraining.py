@@ -65,8 +65,8 @@ def _is_flag(value: cst.BaseExpression) -> bool:
 
 
 def _builder(module: Module, func: cst.BaseExpression) -> str | None:
-    """Return the name of a builder in the table; a star for one that is chosen by name among the
-    classifiers.
+    """Return the name of a builder in the table;
+    a star for one that is chosen by name among the classifiers.
     """
     match func:
         case cst.Subscript(value=cst.Attribute(value=models, attr=cst.Name("__dict__"))):

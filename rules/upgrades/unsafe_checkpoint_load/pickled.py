@@ -82,8 +82,8 @@ def saved_as(module: Module) -> dict[str, list[cst.Call]]:
 
 @remembered
 def saves_objects(module: Module) -> bool:
-    """Return whether the file saves anything, alone or in a container, that only a pickle of any class can
-    hold.
+    """Return whether the file saves anything, alone or in a container,
+    that only a pickle of any class can hold.
     """
     given = (given_as(call, "obj", 0) for call in saves(module))
     waiting = [saved for saved in given if saved is not None]
@@ -208,8 +208,8 @@ def _returned(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
 
 
 def _bound(module: Module, binding: Binding) -> Iterator[cst.BaseExpression]:
-    """Yield what a variable is given, with what is put into it later; what a parameter is given by
-    callers.
+    """Yield what a variable is given, with what is put into it later;
+    what a parameter is given by callers.
     """
     if binding.kind is BindingKind.PARAMETER:
         function = module.function(binding.node) or module.tree.enclosing(binding.node, cst.FunctionDef)
@@ -253,8 +253,8 @@ def loads_object(module: Module, load: cst.Call) -> bool:
 
 
 def _uses(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression | None]:
-    """Yield the expressions that are, or are part of, what ``node`` is; None for what is done with objects
-    only.
+    """Yield the expressions that are, or are part of, what ``node`` is;
+    None for what is done with objects only.
     """
     tree = module.tree
     parent = tree.parent(node)

@@ -117,8 +117,8 @@ _OF_OTHERS = ("download", "_hub", "url", "pretrain")
 
 
 def _is_shipped(module: Module, call: cst.Call) -> bool:
-    """Return whether what is loaded comes with the package: it lies beside the file, or among its
-    resources.
+    """Return whether what is loaded comes with the package: it lies beside the file,
+    or among its resources.
     """
     loaded = module.argument(call, "f").node
     return loaded is not None and some(_lies_in_package(module, loaded))

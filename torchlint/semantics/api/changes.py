@@ -105,8 +105,8 @@ class Upgrade:
 def renamed(
     old: str, new: str, *, at: str | None = None, removed: str | None = None, on: str = "", off: str = ""
 ) -> Upgrade:
-    """Return a parameter that means the same under another name, or switches between two of the other's
-    values.
+    """Return a parameter that means the same under another name,
+    or switches between two of the other's values.
     """
     return Upgrade(
         symbol="",

@@ -118,8 +118,8 @@ def _only_tensors(result: Result) -> bool:
 
 
 def _shifted(result: Result) -> Result:
-    """Return the result of a method, for the function of the same name that takes the tensor as first
-    argument.
+    """Return the result of a method, for the function of the same name that takes the tensor
+    as first argument.
     """
     if not isinstance(result, Depends):
         return result
@@ -812,8 +812,8 @@ def canonical(qualified: str) -> str:
 
 @cache
 def function_result(qualified: str) -> Result | None:
-    """Return what calling the function or class of this qualified name returns; None if nothing is known of
-    it.
+    """Return what calling the function or class of this qualified name returns;
+    None if nothing is known of it.
     """
     name = canonical(qualified)
     if name in FUNCTIONS:
@@ -1065,8 +1065,8 @@ MODULE_RESULTS: Mapping[str, Result] = {
 
 
 def module_result(qualified: str) -> Result | None:
-    """Return what calling an instance of this module class returns; None for a class that is not of
-    ``torch.nn``.
+    """Return what calling an instance of this module class returns;
+    None for a class that is not of ``torch.nn``.
     """
     name = re.sub(r"^torch\.nn\.modules\.\w+\.", "torch.nn.", qualified)
     if name in MODULE_RESULTS:

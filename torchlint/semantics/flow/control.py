@@ -134,8 +134,8 @@ class FunctionFlow:
         return self._leading_to(graph.exit, *latches, *yields)
 
     def lasts(self, block: Block) -> bool:
-        """Return whether a block is entered without an exception, and is none that certainly ends with
-        one.
+        """Return whether a block is entered without an exception,
+        and is none that certainly ends with one.
         """
         return block not in self._handlers and (block in self.lasting or block == self.graph.exit)
 
@@ -157,8 +157,8 @@ class FunctionFlow:
         return found
 
     def _leading_to(self, *ends: Block, without: Block = NONE) -> frozenset[Block]:
-        """Return the blocks from which a way leads to others that is neither through a block nor an
-        exception.
+        """Return the blocks from which a way leads to others
+        that is neither through a block nor an exception.
         """
         found, stack = set(ends), list(ends)
         while stack:
@@ -218,8 +218,8 @@ class ControlFlow:
         return choices(self.tree)
 
     def root(self, node: cst.CSTNode) -> Root:
-        """Return the function, lambda or module whose code evaluates a node; defaults belong to the code
-        around.
+        """Return the function, lambda or module whose code evaluates a node;
+        defaults belong to the code around.
         """
         for child, function in self.tree.edges(node, _FUNCTIONS):
             if child is function.body:  # type: ignore[attr-defined]
@@ -290,8 +290,8 @@ class ControlFlow:
             place = self.root(place)
 
     def is_conditional(self, node: cst.CSTNode, within: cst.CSTNode | None = None) -> bool:
-        """Return whether a branch holds a node, in its function; with ``within``, a branch in that
-        statement.
+        """Return whether a branch holds a node, in its function; with ``within``,
+        a branch in that statement.
         """
         return next(self.branches(node, within), None) is not None
 
@@ -305,8 +305,8 @@ class ControlFlow:
         return False
 
     def alternatives(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.CSTNode]:
-        """Yield the handlers and cases of a ``match`` that are chosen on every way to a node, the nearest
-        first.
+        """Yield the handlers and cases of a ``match`` that are chosen on every way to a node,
+        the nearest first.
         """
         place: cst.CSTNode = node
         while place.__class__ is not cst.Module:
@@ -332,8 +332,8 @@ class ControlFlow:
                 return
 
     def tries(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.Try | cst.TryStar]:
-        """Yield the ``try`` statements whose first block holds a node, the innermost first, in its function
-        only.
+        """Yield the ``try`` statements whose first block holds a node, the innermost first,
+        in its function only.
 
         With ``outward``, those around the definitions that hold the node count, too.
         """
@@ -388,8 +388,8 @@ class ControlFlow:
         return node if node.__class__ in STATEMENTS else tree.parent(tree.climb(node, STATEMENTS)) or node
 
     def common_block(self, one: cst.CSTNode, other: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
-        """Return the innermost block in which two nodes run, and its statement that holds the first of
-        them.
+        """Return the innermost block in which two nodes run,
+        and its statement that holds the first of them.
         """
         tree, child = self.tree, one
         while True:
@@ -456,8 +456,8 @@ class ControlFlow:
         return not _reachable(graph.successors, *starts, without=graph.heads[loop])[graph.latches[loop]]
 
     def runs_once(self, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-        """Return whether a node in the body of a loop is the last of it, as written: no other iteration
-        follows.
+        """Return whether a node in the body of a loop is the last of it, as written:
+        no other iteration follows.
 
         An exception that something raises, and a handler catches, is left out of account.
         """
@@ -469,8 +469,8 @@ class ControlFlow:
         return bool(blocks) and continuing.isdisjoint(blocks)
 
     def is_dead(self, node: cst.CSTNode) -> bool:
-        """Return whether control never comes to a node in its function: behind ``return``, below
-        ``if False``.
+        """Return whether control never comes to a node in its function: behind ``return``,
+        below ``if False``.
         """
         flow = self.of(self.root(node))
         blocks = self._blocks(node, flow.graph)
@@ -556,8 +556,8 @@ class ControlFlow:
     def anticipated(
         self, root: Root, judge: Callable[[cst.CSTNode], bool | None], *, at_end: bool = False
     ) -> Facts:
-        """Return for each point of a function, and its start, whether a fact holds behind it on all ways from
-        it.
+        """Return for each point of a function, and its start,
+        whether a fact holds behind it on all ways from it.
 
         ``judge`` says whether the fact holds at a point, whatever comes behind it; None if that decides.
         These are the anticipated expressions of the same book, section 9.5.1. A way ends where the function
@@ -587,8 +587,8 @@ class ControlFlow:
         return Facts(behind, holds[graph.entry])
 
     def point(self, node: cst.CSTNode) -> cst.CSTNode:
-        """Return the small statement, or the part of a choice or of a compound statement, that evaluates a
-        node.
+        """Return the small statement, or the part of a choice or of a compound statement,
+        that evaluates a node.
         """
         graph = self.of(self.root(node)).graph
         points = self.points(node, graph)
@@ -618,8 +618,8 @@ class ControlFlow:
 
 
 def repeats_part(loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode | None) -> bool:
-    """Return whether a loop or comprehension runs this part of it, of which ``grandchild`` is a part,
-    repeatedly.
+    """Return whether a loop or comprehension runs this part of it,
+    of which ``grandchild`` is a part, repeatedly.
     """
     kind = loop.__class__
     if kind is cst.For:

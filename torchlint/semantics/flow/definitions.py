@@ -138,8 +138,8 @@ class ReachingDefinitions(Generic[Variable, Definition]):
 
 
 def _reverse_postorder(successors: Sequence[Sequence[Block]], root: Block) -> list[Block]:
-    """Return the blocks that can be reached, each before those that follow it, but for the edges back in
-    loops.
+    """Return the blocks that can be reached, each before those that follow it,
+    but for the edges back in loops.
     """
     order: list[Block] = []
     found = [False] * len(successors)

@@ -108,8 +108,8 @@ class Graph:
 
 
 def choices(tree: SyntaxTree) -> frozenset[cst.CSTNode]:
-    """Return the expressions of a file with a choice in them, and what stands around them up to the
-    statement.
+    """Return the expressions of a file with a choice in them,
+    and what stands around them up to the statement.
     """
     found: set[cst.CSTNode] = set()
     chained = (node for node in tree.nodes(cst.Comparison) if len(node.comparisons) > 1)

@@ -57,8 +57,8 @@ class Drawing:
 
 
 def step_times(measurement: Measurement, variants: Sequence[str], name: str) -> Drawing | None:
-    """Return the time of a step in every block, a lane a process, with median and quartiles; None without
-    blocks.
+    """Return the time of a step in every block, a lane a process, with median and quartiles;
+    None without blocks.
 
     ``name`` begins every identifier of the figure, so that no two figures of a page share one.
     """
@@ -422,8 +422,8 @@ def _svg(draw: Callable[[Figure], None], height: int, name: str, title: str) -> 
 
 
 def _embed(document: str, name: str, title: str) -> str:
-    """Return an SVG document as an element of a page: themed, short, and with no name that another figure
-    has.
+    """Return an SVG document as an element of a page: themed, short,
+    and with no name that another figure has.
     """
     root = ET.fromstring(document)
     referred = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", document))

@@ -90,8 +90,8 @@ def _names(header: str, file: str) -> bool:
 
 
 def to_original(diff: Iterable[DiffLine], file: str, row: int) -> int | None:
-    """Return the row of the original for a row of the fixed file; None for a line that only the latter
-    has.
+    """Return the row of the original for a row of the fixed file;
+    None for a line that only the latter has.
     """
     rows = original_rows(diff, file)
     if row in rows:

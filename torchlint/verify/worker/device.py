@@ -33,8 +33,8 @@ class Device:
         """Start to look for a new peak of memory."""
 
     def peak(self) -> tuple[int, int] | None:
-        """Return the most bytes allocated and reserved since ``reset_peak``; None where torch does not
-        count.
+        """Return the most bytes allocated and reserved since ``reset_peak``;
+        None where torch does not count.
         """
         return None
 

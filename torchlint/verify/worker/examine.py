@@ -121,8 +121,8 @@ class Examination:
             yield True
 
     def _pace(self) -> Iterator[bool]:
-        """Yield a rough time of a step, for the plan; what follows is seen in the same steps of all
-        variants.
+        """Yield a rough time of a step, for the plan;
+        what follows is seen in the same steps of all variants.
         """
         for _ in range(2):
             yield True

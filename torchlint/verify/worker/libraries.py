@@ -46,8 +46,8 @@ class Libraries:
         kind.__setitem__ = set_item
 
     def found(self) -> list[tuple[str, str]]:
-        """Return names and files of the modules, as they were imported; none if the program sets
-        variables.
+        """Return names and files of the modules, as they were imported;
+        none if the program sets variables.
         """
         if self._sets_variables:
             return []

@@ -95,8 +95,8 @@ def _too_old(version: str) -> str:
 
 
 def _own(stack: TracebackType | None, project: str) -> TracebackType | None:
-    """Return the stack from where it enters the program, without what has started that; None if it does
-    not.
+    """Return the stack from where it enters the program, without what has started that;
+    None if it does not.
     """
     while stack is not None and not stack.tb_frame.f_code.co_filename.startswith(f"{project}/"):
         stack = stack.tb_next
@@ -104,8 +104,8 @@ def _own(stack: TracebackType | None, project: str) -> TracebackType | None:
 
 
 def _warm_torch(device: Device) -> None:
-    """Do what torch does at its first use, and no measurement wants: the first optimizer loads the
-    compiler.
+    """Do what torch does at its first use, and no measurement wants:
+    the first optimizer loads the compiler.
     """
     import torch
     import torch._dynamo

@@ -104,8 +104,8 @@ def _load(path: Path) -> ModuleType:
 
 
 def tensors(value: Any, name: str = "") -> list[tuple[str, torch.Tensor]]:
-    """Return all tensors in a nest of containers, modules and dataclasses, with where they are, in a fixed
-    order.
+    """Return all tensors in a nest of containers, modules and dataclasses, with where they are,
+    in a fixed order.
     """
     found: list[tuple[str, torch.Tensor]] = []
     _collect(value, name, found, set())

@@ -40,8 +40,8 @@ def fill(tensor: torch.Tensor, values: torch.Tensor) -> None:
 
 
 def flattened(root: torch.nn.Module) -> bool:
-    """Return whether ``FullyShardedDataParallel`` made vectors of a module's parameters, a part on each
-    rank.
+    """Return whether ``FullyShardedDataParallel`` made vectors of a module's parameters,
+    a part on each rank.
     """
     return any(type(part).__name__ == "FullyShardedDataParallel" for part in root.modules())
 

@@ -332,8 +332,8 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _moments(one: torch.Tensor, other: torch.Tensor) -> float:
-    """Return how far mean and spread are apart, in standard deviations of the original; 0 for a few
-    numbers.
+    """Return how far mean and spread are apart, in standard deviations of the original;
+    0 for a few numbers.
     """
     if min(one.numel(), other.numel()) < SAMPLE:
         return 0.0

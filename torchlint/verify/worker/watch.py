@@ -154,8 +154,8 @@ class Watch:
         self._since = now
 
     def _caller(self, frame: FrameType | None) -> str:
-        """Return the function of the project that calls the model; empty if it is the script itself, or
-        none.
+        """Return the function of the project that calls the model; empty if it is the script itself,
+        or none.
         """
         prefix = f"{self._project}/"
         while frame is not None:
@@ -187,8 +187,8 @@ class _WaitsOfPhases(Waits):
             self._times.begin(place, own)
 
     def found(self, steps: int) -> list[dict[str, Any]]:
-        """Return the lines as ``results.Line`` has them. Where none of its phases trains, a wait stands
-        alone.
+        """Return the lines as ``results.Line`` has them. Where none of its phases trains,
+        a wait stands alone.
         """
         found = self.lines(steps)
         for line in found:
