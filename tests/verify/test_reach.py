@@ -7,10 +7,12 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from torchlint.render import measurements
 from torchlint.verify import report
@@ -19,6 +21,7 @@ from torchlint.verify.processes import Nurseries
 from torchlint.verify.reach import reached
 from torchlint.verify.results import ORIGINAL, Machine, Results, Variant, Verdict
 from torchlint.verify.subjects import Script
+from torchlint.verify.worker.lines import Lines
 from torchlint.verify.workspace import Workspace
 
 BEFORE = """\
@@ -235,3 +238,17 @@ def test_lines_are_seen_in_threads_and_forks(python: str, tmp_path: Path) -> Non
     rows = eval(run.stdout)["program.py"]
     assert {4, 7, 10, 11, 14, 16, 18} <= set(rows)
     assert 12 not in rows
+
+
+def test_what_was_compiled_before_the_program_hides_none_of_its_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BaseProcess, "start", BaseProcess.start)
+
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+    lines = Lines(tmp_path, tmp_path / "lines")
+    lines.start()
+    lines.pause()
+    assert lines.found() == {}
+    torch.compile(lambda x: x + 2, backend="eager")(torch.ones(2))
+    assert lines.found() is None

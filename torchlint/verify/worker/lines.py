@@ -32,11 +32,14 @@ class Lines:
         self._left: dict[CodeType, set[int]] = {}
         self._begun = BaseProcess.start
         self._elsewhere = False
+        self._compiled = 0
+        """How much of what this process compiled had nothing to do with the program."""
 
     def start(self) -> None:
         """Follow the program, the functions that already run included."""
         if self._file < 0:
             self._file = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+            self._compiled = _compiled()
             self._watch_processes()
         if sys.version_info >= (3, 12):
             self._monitor()
@@ -60,7 +63,7 @@ class Lines:
 
         That is in processes that were not forked, and in what torch compiles.
         """
-        if self._file < 0 or self._elsewhere or _compiled():
+        if self._file < 0 or self._elsewhere or _compiled() != self._compiled:
             return None
         found: dict[str, list[int]] = {}
         for _, row, file in self._noted():
@@ -138,12 +141,11 @@ class Lines:
         return self._line if self._left[frame.f_code] else None
 
 
-def _compiled() -> bool:
-    """Return whether torch runs some of the program's functions in a form of its own."""
+def _compiled() -> int:
+    """Return a number that grows whenever torch compiles a function of Python into a form of its own."""
     dynamo = sys.modules.get("torch._dynamo.utils")
-    if dynamo is not None and dynamo.counters:
-        return True
+    traced = sum(sum(counter.values()) for counter in dynamo.counters.values()) if dynamo is not None else 0
     state, recursive = (sys.modules.get(f"torch.jit.{name}") for name in ("_state", "_recursive"))
     if state is None or recursive is None:
-        return False
-    return bool(state._jit_caching_layer) or bool(recursive.concrete_type_store.type_store)
+        return traced
+    return traced + len(state._jit_caching_layer) + len(recursive.concrete_type_store.type_store)
