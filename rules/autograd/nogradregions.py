@@ -17,6 +17,7 @@ from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.dependencies import cached_property
+from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Iterations
@@ -1170,16 +1171,12 @@ class NoGradRegions(Part):
 
     def _over_data(self, node: cst.CSTNode) -> bool:
         """Return whether one of the loops around ``node`` goes over batches of data."""
-        iterables: list[cst.CSTNode] = []
-        for loop in self.module.flow.loops(node):
-            if isinstance(loop, cst.For):
-                iterables.append(loop.iter)
-            elif not isinstance(loop, cst.While):
-                iterables.append(loop.for_in.iter)
+        iterables = map(iterable_of, self.module.flow.loops(node))
         return any(
             isinstance(part, (cst.Name, cst.Attribute))
             and (self.module.value(part).kind is Kind.LOADER or ends(last_name(part), *_DATA))
             for iterable in iterables
+            if iterable is not None
             for part in self.tree.descendants(iterable)
         )
 

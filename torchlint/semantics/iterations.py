@@ -17,15 +17,18 @@ import libcst as cst
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import MANY
-from torchlint.semantics.flow.graph import FUNCTIONS, Function, StatementLoop
+from torchlint.semantics.flow.graph import FUNCTIONS, Function, Loop, StatementLoop, iterable_of
 from torchlint.semantics.lexicon import Role, ends, has, names_optimizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sources import Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind, Value
 
 Path = tuple[cst.Call, ...]
+# What is gone through once in an iteration, and not step by step.
+_PARTS = frozenset({Kind.OPTIMIZER, Kind.MODULE})
 
 
 def _clears_gradients(name: str | None) -> bool:
@@ -252,33 +255,30 @@ class Iterations(Part):
         self._walk(found, loop.body, (), ())
         return found
 
-    def _loops(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        return (loop for loop in self.module.flow.loops(node) if not self._goes_through_parts(loop))
+    def _loops(self, node: cst.CSTNode) -> Iterator[Loop]:
+        """Yield the loops around a node, but for those through optimizers, models or parameters."""
+        for loop in self.module.flow.loops(node):
+            iterable = iterable_of(loop)
+            if iterable is None or not some(self._are_parts(iterable)):
+                yield loop
 
-    def _goes_through_parts(self, loop: cst.CSTNode) -> bool:
-        """Return whether a loop goes through optimizers, models or parameters, and not through steps."""
-        match loop:
-            case cst.For(iter=iterable):
-                pass
-            case cst.ListComp() | cst.GeneratorExp() | cst.SetComp() | cst.DictComp():
-                iterable = loop.for_in.iter
-            case _:
-                return False
+    @traced(Through.NOTHING)
+    def _are_parts(self, iterable: cst.CSTNode, path: object) -> bool | list[Source]:
+        """Return whether these are optimizers, models or parameters, and no steps."""
         for part in self.tree.descendants(iterable):
-            word = last_name(part) if isinstance(part, (cst.Name, cst.Attribute, cst.Subscript)) else None
+            word = last_name(part) if not isinstance(part, cst.Call) else None
             if word in ("parameters", "named_parameters", "param_groups", "modules", "named_modules"):
                 return True
             if word is not None and word.endswith("s") and ends(word, Role.OPTIMIZER, Role.MODEL):
                 return True
-        if isinstance(iterable, cst.Name):
-            # ``grads = [p.grad for p in parameters]``
-            lists = (binding.value for binding in self.module.bindings(iterable))
-            if any(isinstance(made, cst.ListComp) and self._goes_through_parts(made) for made in lists):
-                return True
         value = self.module.value(iterable)
         item = value.item or (value.elements[0] if value.elements else None)
-        through = item is not None and item.kind in (Kind.OPTIMIZER, Kind.MODULE)
-        return through or value.kind is Kind.PARAMETERS
+        if value.kind is Kind.PARAMETERS or (item is not None and item.kind in _PARTS):
+            return True
+        # ``grads = [p.grad for p in parameters]``
+        bindings = self.module.bindings(iterable) if isinstance(iterable, cst.Name) else ()
+        lists = (binding.value for binding in bindings)
+        return onward(*(made.for_in.iter for made in lists if isinstance(made, cst.ListComp)))
 
     # ------------------------------------------------------------------ going through
 

@@ -30,7 +30,7 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
+from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has, names_model
@@ -480,18 +480,14 @@ class Places(Part):
 
     def over_loader(self, loop: Loop) -> bool:
         """Return whether the loop goes over the batches of a loader."""
-        if isinstance(loop, cst.While):
-            return False
-        return any(
-            self._is_loader(part)
-            for part in iterated(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter)
-        )
+        iterable = iterable_of(loop)
+        return iterable is not None and any(map(self._is_loader, iterated(iterable)))
 
     def _over_several(self, loop: Loop) -> bool:
         """Return whether the loop goes through several loaders, and not through the batches of one."""
-        if isinstance(loop, cst.While):
+        iterable = iterable_of(loop)
+        if iterable is None:
             return False
-        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
         if isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys"):
             return True
         return any((last_name(part) or "").endswith("loaders") for part in iterated(iterable))
@@ -522,10 +518,8 @@ class Places(Part):
         """Return whether the loop goes through the parts of a model,
         so that all of it is one forward pass.
         """
-        if isinstance(loop, cst.While):
-            return False
-        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
-        for part in iterated(iterable):
+        iterable = iterable_of(loop)
+        for part in iterated(iterable) if iterable is not None else ():
             value = self.module.value(part)
             if value.kind is Kind.MODULE or (value.item is not None and value.item.kind is Kind.MODULE):
                 return True
@@ -533,10 +527,8 @@ class Places(Part):
 
     def _over_parameters(self, loop: Loop) -> bool:
         """Return whether the loop goes through the parameters of a model, as set-up and reports do."""
-        if isinstance(loop, cst.While):
-            return False
-        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
-        for part in iterated(iterable):
+        iterable = iterable_of(loop)
+        for part in iterated(iterable) if iterable is not None else ():
             value = self.module.value(part)
             if value.kind is Kind.PARAMETERS or (value.item is not None and value.item.leaf):
                 return True
@@ -605,7 +597,7 @@ class Places(Part):
 
     def _is_short(self, loop: Loop) -> bool:
         """Return whether a loop has a few rounds that the file spells out: ``range(6)``, ``(0.5, 2.0)``."""
-        match _gone_through(loop):
+        match iterable_of(loop):
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 return len(elements) < _SHORT
             case cst.Call(func=cst.Name(value="range"), args=[cst.Arg(value=cst.Integer(value=count))]):
@@ -1187,10 +1179,3 @@ def _is_main_test(guard: Guard) -> bool:
             )
         case _:
             return False
-
-
-def _gone_through(loop: Loop) -> cst.BaseExpression | None:
-    """Return what a ``for`` loop or comprehension goes through."""
-    if isinstance(loop, COMPREHENSIONS):
-        return loop.for_in.iter
-    return loop.iter if isinstance(loop, cst.For) else None
