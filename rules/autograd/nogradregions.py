@@ -1361,13 +1361,9 @@ class NoGradRegions(Part):
     def _returns_graph(self, function: cst.FunctionDef) -> bool:
         """Return whether a tensor with its graph is returned or yielded."""
         return any(
-            isinstance(inner, (cst.Return, cst.Yield))
-            and isinstance(inner.value, cst.BaseExpression)
-            and self.module.function(inner) is function
-            and any(
-                Backpropagation.of(self.module).carries_graph(v) for v in self._held(inner.value, function)
-            )
-            for inner in self.tree.descendants(function.body)
+            isinstance(given := each.value, cst.BaseExpression)
+            and any(Backpropagation.of(self.module).carries_graph(v) for v in self._held(given, function))
+            for each in self.module.flow.exits(function)
         )
 
     def _held(self, value: cst.BaseExpression, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:

@@ -417,7 +417,7 @@ class Places(Part):
         """
         done, stepping, working = _Work(), 0, 0
         for function in functions:
-            if not self._yields(function):
+            if not self.module.flow.yields(function):
                 work = self._work_of(function)
                 done.add(work)
                 done.add_inner(work)
@@ -826,24 +826,9 @@ class Places(Part):
 
     def _streams(self, node: cst.CSTNode, function: Function) -> bool:
         """Return whether ``node`` runs for each item that a generator function yields."""
-        if not isinstance(function, cst.FunctionDef) or function not in self._generators:
-            return False
-        return any(self.tree.contains(loop, node) for loop in self._generators[function])
-
-    def _yields(self, function: Function) -> bool:
-        """Return whether a function is a generator function."""
-        return function in self._generators
-
-    @cached_property
-    def _generators(self) -> dict[Function, list[cst.For | cst.While]]:
-        """The generator functions, each with the loops that it yields from."""
-        found: dict[Function, list[cst.For | cst.While]] = {}
-        for node in self.tree.nodes(cst.Yield):
-            function = self.module.function(node)
-            if function is not None:
-                yielding = found.setdefault(function, [])
-                yielding.extend(self.module.flow.statement_loops(node))
-        return found
+        flow = self.module.flow
+        yields = flow.yields(function) if function is not None else ()
+        return any(self.tree.contains(loop, node) for each in yields for loop in flow.statement_loops(each))
 
     def _every_step(self, function: Function) -> Reason | None:
         """Return why a function runs every step whoever calls it; None if it does not."""
