@@ -18,7 +18,6 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import iterable_of
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
@@ -27,6 +26,7 @@ from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters, dotted_text
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, traced
 from torchlint.semantics.spellings import last_name
