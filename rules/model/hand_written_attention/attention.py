@@ -19,9 +19,9 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import remove_statement, replace, spell, unsafe
-from torchlint.semantics.algebra import argument as _code
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.constancy import same_later
+from torchlint.semantics.formulas import argument as _code
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.remembered import remembered, solved
