@@ -24,7 +24,7 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.lexicon import Role, begins, has, names_criterion, names_tokenizer
+from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion, names_tokenizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import leads_outside
@@ -866,3 +866,121 @@ def _zipped(iterated: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
                 yield from _zipped(argument.value)
     else:
         yield iterated
+
+
+# --- how long the sequences of a batch are ------------------------------------------------------------------
+
+_COLLATORS = frozenset(
+    f"transformers.{name}"
+    for name in (
+        "DataCollatorForSeq2Seq",
+        "DataCollatorForTokenClassification",
+        "DataCollatorWithPadding",
+    )
+)
+_FILLING = frozenset({"zeros", "ones", "full", "empty", "pad", "new_zeros", "new_full", "zeros_like"})
+ROUNDING_OPTIONS = frozenset({"pad_to_multiple_of", "pad_to_multiple"})
+"""Options of collate functions that pad to a multiple, and so to few lengths."""
+
+
+def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode | None:
+    """Return where a collate function pads the items of a batch to the longest of them;
+    None if it may not.
+    """
+    made = module.value(collate)
+    definition = made.definition
+    if isinstance(definition, cst.ClassDef) and made.kind is not Kind.CLASS:
+        definition = module.classes.info(definition).method("__call__")
+    if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
+        return _pads(module, definition)
+    for call in _makers(module, collate):
+        if module.qualified(call.func) in _COLLATORS and _dynamic(module, call):
+            return call
+    return None
+
+
+def _makers(module: Module, node: cst.BaseExpression) -> list[cst.Call]:
+    """Return the calls that make what an expression stands for."""
+    if isinstance(node, cst.Name):
+        bound = [binding.value for binding in module.bindings(node) if not binding.path]
+        return [value for value in bound if isinstance(value, cst.Call)]
+    return [node] if isinstance(node, cst.Call) else []
+
+
+@solved(None)
+def _pads(module: Module, function: cst.FunctionDef | cst.Lambda) -> cst.CSTNode | None:
+    """Return where a function pads to the longest, itself or in another function of the file."""
+    calls = [node for node in module.tree.descendants(function.body) if isinstance(node, cst.Call)]
+    if any(_lengths_are_few(module, call) for call in calls) or _rounds(module, function):
+        return None
+    for call in calls:
+        if module.qualified(call.func) == "torch.nn.utils.rnn.pad_sequence" or _tokenizes(module, call):
+            return call
+        callee = module.callee(call)
+        inner = _pads(module, callee) if isinstance(callee, cst.FunctionDef) else None
+        if inner is not None:
+            return call
+    longest = next((call for call in calls if _is_longest(call)), None)
+    fills = any(last_name(call.func) in _FILLING for call in calls)
+    return longest if fills else None
+
+
+def _rounds(module: Module, function: cst.FunctionDef | cst.Lambda) -> bool:
+    """Return whether a function computes multiples: ``-length % 64``, ``(length + 63) // 64 * 64``."""
+    return any(
+        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Modulo, cst.FloorDivide))
+        for node in module.tree.descendants(function.body)
+    )
+
+
+def _lengths_are_few(module: Module, call: cst.Call) -> bool:
+    """Return whether it is ``padding="max_length"``, ``pad_to_multiple_of=8``,
+    ``math.ceil(longest / 64) * 64``.
+    """
+    if module.qualified(call.func) == "math.ceil":
+        return True
+    return any(_keyword(arg) in ROUNDING_OPTIONS or _pads_to(module, arg, "max_length") for arg in call.args)
+
+
+def _tokenizes(module: Module, call: cst.Call) -> bool:
+    """Return whether it is ``tokenizer(texts, padding=True)`` and ``tokenizer.pad(batch)``."""
+    if any(_pads_to(module, arg, True) or _pads_to(module, arg, "longest") for arg in call.args):
+        return True
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    tokenizer = owner is not None and names_tokenizer(last_name(owner))
+    return (
+        tokenizer and last_name(call.func) == "pad" and not any(_keyword(a) == "padding" for a in call.args)
+    )
+
+
+def _dynamic(module: Module, call: cst.Call) -> bool:
+    """Return whether a collator of transformers is left to pad to the longest,
+    as it does unless told otherwise.
+    """
+    if any(argument.star for argument in call.args) or _lengths_are_few(module, call):
+        return False
+    return not any(_keyword(arg) == "padding" and not _pads_to(module, arg, True) for arg in call.args)
+
+
+def _keyword(argument: cst.Arg) -> str | None:
+    return argument.keyword.value if argument.keyword is not None else None
+
+
+def _pads_to(module: Module, argument: cst.Arg, how: object) -> bool:
+    return _keyword(argument) == "padding" and module.value(argument.value).constant == how
+
+
+def _is_longest(call: cst.Call) -> bool:
+    """Return whether it is ``max(len(x) for x in batch)``, ``max(lengths)``."""
+    if not isinstance(call.func, cst.Name) or call.func.value != "max" or len(call.args) != 1:
+        return False
+    match call.args[0].value:
+        case cst.GeneratorExp(elt=measured) | cst.ListComp(elt=measured):
+            names = (measured.func,) if isinstance(measured, cst.Call) else (measured,)
+            if isinstance(measured, cst.Subscript):
+                names = (measured.value,)
+            return any(last_name(name) in ("len", "size", "shape") for name in names)
+        case cst.Name(value=name):
+            return ends(name, Role.LENGTH)
+        case _:
+            return False
