@@ -117,7 +117,6 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "linked",
             "names",
         ),
-        "otherframeworks",
         "remembered",
         "spellings",
     ),
