@@ -83,7 +83,7 @@ def steps_to_host(module: Module, call: cst.Call, tensor: cst.BaseExpression) ->
 
 
 def _next_step(module: Module, call: cst.Call) -> cst.Call | None:
-    """Return ``x.cpu().detach()`` for ``x.cpu()``."""
+    """Return the call of a method on the result: ``x.cpu().detach()`` for ``x.cpu()``."""
     attribute = module.tree.parent(call)
     outer = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
     return outer if isinstance(outer, cst.Call) and outer.func is attribute else None

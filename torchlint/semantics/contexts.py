@@ -567,7 +567,7 @@ def _is_shape(node: cst.BaseExpression) -> bool:
 
 
 def _is_wrapped(iterable: cst.BaseExpression) -> TypeGuard[cst.Call]:
-    """Return ``tqdm(range(n))``."""
+    """Return whether a loop goes over ``tqdm(range(n))`` or the like."""
     return isinstance(iterable, cst.Call) and last_name(iterable.func) == "tqdm" and bool(iterable.args)
 
 

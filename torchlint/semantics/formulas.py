@@ -97,8 +97,8 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
 
 
 def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
-    """Return a cheap question first: whether a curve is named in the product,
-    or in what a factor was made by.
+    """Return whether a curve is named in a product, or where one of its factors is made;
+    a cheap test that comes first.
     """
     if not any(map(module.tree.mentions_in_any_case, CURVES)):
         return False
@@ -344,7 +344,7 @@ def as_made(module: Module, found: Normalization) -> bool:
 
 
 def _may_be_root(module: Module, node: cst.BaseExpression) -> bool:
-    """Return a cheap question first: whether a root is spelt here or where the name gets its value."""
+    """Return whether a root is spelt here or where the name gets its value; a cheap test that comes first."""
     if isinstance(node, cst.Name):
         bindings = module.bindings(node)
         if len(bindings) != 1 or bindings[0].value is None:

@@ -150,7 +150,9 @@ def _registers(module: Module, decorator: cst.BaseExpression) -> bool:
 
 
 def _given_as_operation(call: cst.Call) -> cst.BaseExpression | None:
-    """Return ``library.impl(name, function, "CUDA")``, ``direct_register_custom_op(name, function)``."""
+    """Return the function that a call registers as a custom operation,
+    as ``library.impl(name, function, "CUDA")`` does.
+    """
     match last_name(call.func), call.args:
         case "direct_register_custom_op", _:
             return given_as(call, "op_func", 1)
@@ -160,7 +162,7 @@ def _given_as_operation(call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _put_into_torch(module: Module, assigned: cst.Assign) -> cst.BaseExpression | None:
-    """Return ``F.linear = function``."""
+    """Return the function that an assignment puts in the place of one of torch: ``F.linear = function``."""
     match assigned.targets:
         case [cst.AssignTarget(target=cst.Attribute() as target)] if isinstance(assigned.value, cst.Name):
             name = module.qualified(target) or ""

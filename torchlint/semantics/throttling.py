@@ -501,7 +501,8 @@ class Throttling(Part):
     # ------------------------------------------------------------------ branches that end what they test for
 
     def _renews(self, branch: cst.If, decision: Decision, taken: bool) -> bool:
-        """Return a counter or clock compared in the test and set anew behind it: every so often.
+        """Return whether a counter or clock is compared in the test and set anew behind it, which happens
+        every so often.
 
         That may be in the branch, or behind ``if waited < 100: waited += 1; continue``.
         """
@@ -756,8 +757,8 @@ class Throttling(Part):
         return False
 
     def _first_round(self, target: cst.Name, branch: cst.If) -> Restriction | None:
-        """Return ``if x is None: x = …`` in a loop that starts with ``x = None`` before it:
-        in its first round.
+        """Return the restriction of ``if x is None: x = …`` to the first round of a loop
+        that starts with ``x = None`` before it.
         """
         empty = [
             b.node
@@ -798,8 +799,8 @@ class Throttling(Part):
                     yield spelt
 
     def _found_missing(self, guard: Guard) -> str | None:
-        """Return ``not exists(x)``, where ``exists`` is a function of the file
-        that says whether ``x`` is None.
+        """Return ``x`` of a guard ``not exists(x)``,
+        where ``exists`` is a function of the file that says whether it is not None.
         """
         match guard.test:
             case cst.Call(args=[cst.Arg(value=asked, keyword=None)]) if not guard.holds:

@@ -78,7 +78,7 @@ class Roles:
         self._peak = -1
 
     def stop(self, steps: int) -> dict[str, Any]:
-        """Return no longer follow; the roles at the peak of so many steps."""
+        """Stop following, and return the roles at the peak of so many steps."""
         self._enter(FORWARD)
         for handle in self._handles:
             handle.remove()
