@@ -51,6 +51,11 @@ class Context(IdentityEnum):
     OLD_RELEASE = "old_release"
     """Runs only with releases that lack something."""
 
+    @property
+    def measures(self) -> bool:
+        """Whether the place is there to take times, which it has to take right."""
+        return self is Context.BENCHMARK
+
 
 class _Act(IdentityEnum):
     """Something that a piece of a program does which tells what it is there for."""
