@@ -53,6 +53,24 @@ case(
 )
 case(
     "TL205",
+    "a message about a large loss, which is as good every hundred steps",
+    False,
+    """\
+    import torch
+
+    def train(model, loader, optimizer, criterion):
+        model.cuda()
+        for x, y in loader:
+            loss = criterion(model(x.cuda()), y.cuda())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if loss > 100:
+                print("large loss")
+    """,
+)
+case(
+    "TL205",
     "a number that may as well be a tensor",
     False,
     """\
