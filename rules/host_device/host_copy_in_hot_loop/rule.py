@@ -46,6 +46,7 @@ from ..remedies import (
     WITH_OTHERS,
     as_spelt,
     called,
+    counts_rounds,
     in_forward,
     inline,
     now_and_then,
@@ -200,7 +201,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy_":
         into = inline(module, call.func.value)
         return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and synchronize after the loop"
-    if shown(module, call) and not runs_as_function(hot):
+    if shown(module, call) and counts_rounds(hot):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
     # Detached and kept for later, it would take no part in the backward pass.
     if in_forward(hot) or Backpropagation.of(module).reaches(call):
