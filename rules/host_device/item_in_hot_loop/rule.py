@@ -59,6 +59,7 @@ from ..remedies import (
 )
 from ..roundtrips import still_on_host
 from ..stakes import in_server
+from ..suppression import SUPPRESSION, first_wait, suppression
 from .accumulation import holds_arrays, is_logged, keep_on_device, log_tensor
 
 
@@ -171,6 +172,11 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     if tensor is None or hot is None or after_a_decision(module, call) or graph_break(module, call):
         return
     message = f"`{called(module, call)}` synchronizes with the device {when(module, hot)}"
+    loop = suppression(module, call)
+    if loop is not None:
+        if first_wait(module, loop) is call:
+            yield Finding(call, message, related=trail(hot), remedy=SUPPRESSION)
+        return
     if handed_to(module, call, steps_environment):
         yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=_FOR_ENVIRONMENTS)
         return
