@@ -17,9 +17,12 @@ import pytest
 
 from torchlint.config import Resolver
 from torchlint.registry import catalogue
-from torchlint.verify import judge, remains, variants, words
+from torchlint.verify import judge, remains, runs, variants, words
+from torchlint.verify.measure import Settings
 from torchlint.verify.processes import Failure, Nurseries, Process
-from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Agreement, Results, load
+from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Agreement, Results, TrackKind, load
+from torchlint.verify.runs import TOO_EXPENSIVE
+from torchlint.verify.scratch import Scratch
 from torchlint.verify.subjects import Script
 from torchlint.verify.workspace import Workspace
 
@@ -136,6 +139,33 @@ def test_every_variant_runs_the_same_steps_in_turn(measured: Any) -> None:
     first = [block.variant for block in blocks if block.round == 0]
     second = [block.variant for block in blocks if block.round == 1]
     assert second == first[::-1]
+
+
+def test_a_recorded_step_is_among_the_results(measured: Any) -> None:
+    before, after = measured[2].measurements[0].timelines
+    assert (before.variant, after.variant, before.step) == (ORIGINAL, TOGETHER, after.step)
+    kinds = [TrackKind.LINES, TrackKind.CHANGED, TrackKind.OPERATORS]
+    assert [track.kind for track in before.tracks] == kinds
+    assert [track.kind for track in after.tracks] == [TrackKind.LINES, TrackKind.OPERATORS]
+    lines = {item.name.partition(": ")[2] for track in before.tracks for item in track.longest}
+    assert "loss.backward()" in lines
+    assert all(0 < track.busy <= before.seconds for track in before.tracks)
+
+
+@pytest.mark.parametrize(("share", "missing"), [(1.0, ""), (0.0, TOO_EXPENSIVE)])
+def test_a_page_has_a_timeline_unless_that_takes_much_of_the_budget(
+    share: float, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "RECORDING", share)
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN, encoding="utf-8")
+    with Scratch() as folder:
+        program = Script(Workspace(script, folder), device="cpu")
+        run = runs.Run("verify", Settings("cpu", budget=300.0), lambda *_: None)
+        run.verify(program, folder, lambda sources: [], drawn=True)
+    (found,) = run.results().measurements
+    assert [item.missing for item in found.timelines][:1] == [missing]
+    assert [item.missing for item in found.timelines][1:] == ([] if missing else ["there are no fixes"])
 
 
 def test_the_diff_is_that_of_the_fixer(measured: Any) -> None:

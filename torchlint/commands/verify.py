@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +109,14 @@ def _run(
             else:
                 forms = lambda sources: variants.forms(sources, settings_for, each_place=each_place)  # noqa: E731
                 results = measured(
-                    run, lambda: run.verify(program, folder, forms, recorded=trace is not None)
+                    run,
+                    lambda: run.verify(
+                        program,
+                        folder,
+                        forms,
+                        traced=trace is not None,
+                        drawn=options["html_file"] is not None,
+                    ),
                 )
             sources = program.sources(run.modules)
         tell(terminal, results, options)
@@ -137,10 +143,9 @@ def _trace(
     """Write the timeline of a step, and say what of it is missing."""
     from torchlint.verify import timeline
 
-    after = {**sources, **{file: replace(sources[file], text=text) for file, text in run.fixed.items()}}
     lacking = [f"{item.name}: {item.missing}" for item in run.recordings if item.missing]
     if len(lacking) < len(run.recordings):
-        by_name = {timeline.BEFORE: sources, timeline.AFTER: after}
+        by_name = {timeline.BEFORE: sources, timeline.AFTER: run.after(sources)}
         terminal.save(path, timeline.trace(run.recordings, by_name, settings_for))
         for text in lacking:
             terminal.out(f"\n{path} lacks the step {text}.\n")
