@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -187,11 +188,12 @@ def examine(tmp_path: Path, nurseries: Nurseries) -> Callable[..., dict[str, Any
     def run(text: str, **job: Any) -> dict[str, Any]:
         script = tmp_path / "script.py"
         script.write_text(text, encoding="utf-8")
+        shutil.rmtree(tmp_path / "scratch", ignore_errors=True)
         (tmp_path / "scratch").mkdir()
         workspace = Workspace(script, tmp_path / "scratch")
         made = Script(workspace, device="cpu", entry=job.pop("entry", "")).job(ORIGINAL, "examine")
         with Process(made, tmp_path / "log.txt", nursery=nurseries.get(0)) as process:
-            process.run(trace=str(tmp_path / "trace.pt"), role="reference", **job)
+            process.run(trace=str(tmp_path / "trace.pt"), **{"role": "reference", **job})
             return process.examined(job.get("timeout", 60))
 
     return run
@@ -205,6 +207,37 @@ def test_a_program_that_only_infers_steps_by_its_module(examine: Any) -> None:
     # The first call only shows which module it is.
     assert found["steps"] == 11
     assert found["ended"]
+
+
+LAZY = """
+import torch
+from torch import nn
+
+torch.manual_seed(3)
+model = nn.Sequential(nn.LazyConv2d(8, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(4))
+model.append(nn.Identity()).unused = nn.LazyLinear(2)
+model.forward = lambda x: model[3](model[2](model[1](model[0](x))))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(60):
+    loss = model(torch.linspace(0, 1, 768).reshape(4, 3, 8, 8)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_layers_that_are_not_initialized_yet_are_compared_once_they_are(examine: Any) -> None:
+    found = examine(LAZY)
+    assert found["found_by"] == "optimizer steps" and found["results"]["bitwise"]
+    assert not [text for text in found["evidence"]["missing"] if "memory by role" in text]
+    weights = 8 * 3 * 9 + 8 + 2 * 8 + 4 * 8 * 36 + 4
+    assert found["evidence"]["roles"]["weights"] == 4 * weights
+    # Other numbers are drawn, and the layers start where the original's did all the same.
+    shifted = LAZY.replace("manual_seed(3)", "manual_seed(4)")
+    again = examine(shifted, role="compared")
+    assert again["results"]["bitwise"]
+    moved = examine(LAZY, role="perturbed")["results"]["differences"]
+    assert 0 < moved["loss of step 1"] < 1e-5
 
 
 def test_a_notebook_runs_as_the_program_that_its_cells_make(tmp_path: Path, nurseries: Nurseries) -> None:

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from torchlint.verify.worker.device import Device
 from torchlint.verify.worker.losses import in_backward
@@ -46,7 +47,8 @@ class Roles:
         seen: set[int] = set()
         parameters = self._parameters()
         weights = self._stored(parameters, seen)
-        buffers = self._stored((item for module in self._modules for item in module.buffers()), seen)
+        found = (item for module in self._modules for item in module.buffers() if not is_lazy(item))
+        buffers = self._stored(found, seen)
         gradients = sum(self._gradient(item) for item in parameters)
         states = self._stored((tensor for _, tensor in self._states()), seen)
         in_8bit, factored = self._spared()
@@ -144,7 +146,7 @@ class Roles:
         found = [item for module in self._modules for item in module.parameters()]
         for optimizer in self._optimizers:
             found += [item for group in optimizer.param_groups for item in group["params"]]
-        return list({id(item): item for item in found}.values())
+        return list({id(item): item for item in found if not is_lazy(item)}.values())
 
     def _states(self) -> Iterator[tuple[str, torch.Tensor]]:
         for optimizer in self._optimizers:
