@@ -372,6 +372,8 @@ def _memories(measurement: Measurement) -> Iterator[str]:
         yield words.sentence(before)
     if head is not None and after and after != before:
         yield f"{words.label(measurement, head.variant).capitalize()}: {after}"
+    if lines := words.memory_lines_told(measurement, ORIGINAL):
+        yield words.sentence(lines)
     yield from map(words.sentence, words.memory_advice(measurement))
 
 

@@ -54,6 +54,7 @@ from torchlint.verify.results import (
     ORIGINAL,
     TOGETHER,
     Agreement,
+    Allocation,
     Block,
     Comparison,
     Curve,
@@ -1068,7 +1069,8 @@ def _examination(name: str, found: Mapping[str, Any], sameness: Sameness) -> Exa
     )
     evidence["missing"] = tuple(evidence["missing"])
     if evidence.get("roles") is not None:
-        evidence["roles"] = Roles(**evidence["roles"])
+        lines = tuple(Allocation(**line) for line in evidence["roles"].get("lines", ()))
+        evidence["roles"] = Roles(**{**evidence["roles"], "lines": lines})
     rest = {
         key: found[key]
         for key in ("found_by", "steps", "ended", "step_seconds", "startup_seconds", "busy")

@@ -193,6 +193,19 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Allocation:
+    """What one line allocated in a step, of what is alive at its peak."""
+
+    file: str
+    """Relative to the project's folder; empty for what no line of the project asked for."""
+    row: int
+    size: int
+    count: int
+    text: str = ""
+    """The line itself, without its indentation."""
+
+
+@dataclass(frozen=True)
 class Roles:
     """What the memory of a step is for, in bytes: at its peak, or at its end where no peak is known."""
 
@@ -213,6 +226,8 @@ class Roles:
     """By how much the states of Adam would be smaller in 8 bits."""
     spared_factored: int = 0
     """By how much they would be smaller as Adafactor keeps them."""
+    lines: tuple[Allocation, ...] = ()
+    """What was allocated since the step began, most bytes first; none where no history is kept."""
 
 
 @dataclass(frozen=True)

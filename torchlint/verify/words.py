@@ -14,6 +14,7 @@ from torchlint.verify.results import (
     ORIGINAL,
     TOGETHER,
     Agreement,
+    Allocation,
     Comparison,
     Evidence,
     Interval,
@@ -95,6 +96,9 @@ REST, CACHE = "activations and workspace", "cache and fragmentation"
 
 CONSIDERABLE = 0.1
 """The share of the peak from which on it is worth a word what would make it lower."""
+
+LITTLE = 0.02
+"""The share of the peak below which it is not told which line allocated it."""
 
 NOTHING = "–"
 """Stands where there is no figure."""
@@ -374,6 +378,26 @@ def memory_told(measurement: Measurement, variant: str) -> str:
     told = ", ".join(f"{name} {size(value)}" for name, value in parts if value)
     head = f"memory at the peak of a step ({roles.when})" if known else "memory at the end of a step"
     return f"{head}: {told}." if known else f"{head}: {told}; activations are not seen here."
+
+
+def memory_lines(measurement: Measurement, variant: str) -> list[Allocation]:
+    """Return what the lines of a step allocated of its peak, without what is too little for a word."""
+    seen = evidence(measurement, variant)
+    if seen.roles is None or not seen.peak_allocated:
+        return []
+    return [line for line in seen.roles.lines if line.size >= LITTLE * seen.peak_allocated]
+
+
+def allocated_by(line: Allocation) -> str:
+    """Return the place of a line, or what stands for it where there is none."""
+    return f"{line.file}:{line.row}" if line.file else "the backward pass and libraries"
+
+
+def memory_lines_told(measurement: Measurement, variant: str) -> str:
+    """Return the same in a sentence; empty if there is nothing to tell."""
+    lines = memory_lines(measurement, variant)
+    told = ", ".join(f"{allocated_by(line)} {size(line.size)}" for line in lines)
+    return f"allocated in the step and alive at its peak: {told}." if told else ""
 
 
 def memory_advice(measurement: Measurement) -> list[str]:

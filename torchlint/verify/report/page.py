@@ -237,6 +237,17 @@ class Timelines:
 
 
 @dataclass(frozen=True)
+class Allocated:
+    """What a line of the original allocated of the peak of a step."""
+
+    place: str
+    text: str
+    size: str
+    share: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Part:
     """What the page says of one measurement beside its verdicts."""
 
@@ -246,6 +257,7 @@ class Part:
     remarks: tuple[Remark, ...]
     drawings: tuple[Drawing, ...]
     timelines: Timelines | None
+    allocated: tuple[Allocated, ...]
     noise: str
     figures: tuple[Figures, ...]
     file: str
@@ -585,6 +597,7 @@ def _part(measurement: Measurement, number: int, *, bench: bool) -> Part:
         ),
         drawings=tuple(drawing for drawing in drawings if drawing is not None),
         timelines=_timelines(measurement),
+        allocated=tuple(_allocated(measurement)),
         noise=_tied(_noise(measurement)),
         figures=tuple(_figures(measurement, name) for name in names if name in examined),
         file=file,
@@ -718,6 +731,13 @@ _LANES = {
     TrackKind.KERNELS: "kernels",
     TrackKind.COPIES: "copies",
 }
+
+
+def _allocated(measurement: Measurement) -> Iterator[Allocated]:
+    peak = words.evidence(measurement, ORIGINAL).peak_allocated or 1
+    for line in words.memory_lines(measurement, ORIGINAL):
+        share = words.percent(line.size / peak)
+        yield Allocated(words.allocated_by(line), line.text, words.size(line.size), share, line.count)
 
 
 def _timelines(measurement: Measurement) -> Timelines | None:

@@ -1,14 +1,18 @@
-"""What the memory of a step is for: weights, buffers, gradients and optimizer state, at the step's peak."""
+"""What the memory of a step is for: weights, buffers, gradients and optimizer state, at the step's peak,
+and the lines that allocated the rest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.parameter import is_lazy
 
+from torchlint.verify.worker.allocations import at_peak
 from torchlint.verify.worker.device import Device
 from torchlint.verify.worker.losses import in_backward
 from torchlint.verify.worker.programs import tensors
@@ -33,7 +37,9 @@ class Roles:
         device: Device,
         modules: Sequence[torch.nn.Module],
         used: Iterable[torch.optim.Optimizer],
+        project: Path = Path(),
     ) -> None:
+        self._project = project
         self._device, self._modules, self._optimizers = device, modules, list(used)
         self._handles: list[Any] = []
         self._patched: list[tuple[Any, str, Any]] = []
@@ -78,15 +84,17 @@ class Roles:
         self._enter(FORWARD)
         # What is there already is part of the first forward pass.
         self._peak = -1
+        self._device.keep_history()
 
     def stop(self, steps: int) -> dict[str, Any]:
-        """Return no longer follow; the roles at the peak of so many steps."""
+        """Return the roles at the peak of so many steps, and follow them no longer."""
+        lines = at_peak(self._device.history(), self._project)
         self._enter(FORWARD)
         for handle in self._handles:
             handle.remove()
         for owner, name, original in self._patched:
             setattr(owner, name, original)
-        found = self.now() | {"gradients": self._at_peak, "when": self._when}
+        found = self.now() | {"gradients": self._at_peak, "when": self._when, "lines": lines}
         found["differentiates"] = self._backwards > 0 and self._when != UPDATE
         # Of more backward passes a step than one, or without a reset, gradients are accumulated on purpose.
         if self._zeroed and self._backwards <= steps:
