@@ -244,15 +244,33 @@ def test_without_a_peak_the_rest_is_said_not_to_be_seen() -> None:
 
 
 def test_advice_has_the_bytes_and_only_considerable_ones() -> None:
-    dropped, states, activations = words.memory_advice(measured(SEEN))
+    dropped, states, activations, half = words.memory_advice(measured(SEEN))
     assert dropped.startswith("`zero_grad(set_to_none=True)`") and dropped.endswith(
         "100 MiB (10 % of the peak)"
     )
     assert states == "the optimizer's state in 8 bits would take about 149 MiB less (15 % of the peak)"
     assert activations == "checkpointing of activations could spare 600 MiB at most (60 % of the peak)"
+    assert half.startswith("half the batch") and half.endswith("300 MiB at most (30 % of the peak)")
     assert SEEN.roles is not None
     inferring = replace(SEEN, roles=Roles(weights=100 * MIB, when="forward pass"))
     assert words.memory_advice(measured(inferring)) == []
+
+
+@pytest.mark.parametrize(
+    ("peak", "became"),
+    [(910 * MIB, "makes the peak 90.0 MiB lower"), (1000 * MIB, "does not make the peak lower"), (None, "")],
+)
+def test_advice_that_a_fix_follows_says_what_that_did(peak: int | None, became: str) -> None:
+    found = measured(SEEN)
+    examined = Examination("TL302", evidence=Evidence(peak_allocated=peak))
+    tried = replace(
+        found,
+        variants=(*found.variants, Variant("TL302", ("TL302",))),
+        examinations=(*found.examinations, examined),
+    )
+    told = words.memory_advice(tried)[0]
+    assert told.endswith(f"(10 % of the peak); the fix of TL302, tried here, {became}" if became else "peak)")
+    assert "tried" not in "".join(words.memory_advice(tried)[1:])
 
 
 def test_the_terminal_tells_of_both_programs_where_they_differ() -> None:

@@ -401,31 +401,54 @@ def memory_lines_told(measurement: Measurement, variant: str) -> str:
 
 
 def memory_advice(measurement: Measurement) -> list[str]:
-    """Return what would make the original's peak lower, a sentence each, where that is much of it."""
+    """Return what would make the original's peak lower, a sentence each, where that is much of it.
+
+    Where a fix does it that was measured, also what became of the peak.
+    """
     seen = evidence(measurement, ORIGINAL)
     roles = seen.roles
     if roles is None or not seen.peak_allocated:
         return []
     rest = dict(memory_parts(measurement, ORIGINAL))[REST]
-    spared = _spared(roles, rest)
     return [
         f"{text.format(size(value))} ({percent(value / seen.peak_allocated)} of the peak)"
-        for text, value in spared
+        f"{_tried(measurement, code) if code else ''}"
+        for code, text, value in _spared(roles, rest)
         if value >= CONSIDERABLE * seen.peak_allocated
     ]
 
 
-def _spared(roles: Roles, rest: int) -> list[tuple[str, int]]:
+def _spared(roles: Roles, rest: int) -> list[tuple[str, str, int]]:
+    """Return what spares how many bytes, with the rule whose fix does it, if any."""
+    # In an optimizer's step, and without one, nothing is kept for a backward pass.
+    kept = rest if roles.differentiates else 0
     return [
         (
+            "TL302",
             "`zero_grad(set_to_none=True)` before the forward pass would drop gradients of up to {}",
             roles.droppable,
         ),
-        ("the optimizer's state in 8 bits would take about {} less", roles.spared_8bit),
-        ("the state of Adafactor, which trains differently, would take {} less", roles.spared_factored),
-        # In an optimizer's step, and without one, nothing is kept for a backward pass.
-        ("checkpointing of activations could spare {} at most", rest if roles.differentiates else 0),
+        ("", "the optimizer's state in 8 bits would take about {} less", roles.spared_8bit),
+        ("", "the state of Adafactor, which trains differently, would take {} less", roles.spared_factored),
+        ("", "checkpointing of activations could spare {} at most", kept),
+        ("", "half the batch, with gradients accumulated over two, could spare {} at most", kept // 2),
     ]
+
+
+def _tried(measurement: Measurement, code: str) -> str:
+    """Return how high the peak was with the fixes of a rule alone; empty where they were not measured."""
+    before = evidence(measurement, ORIGINAL).peak_allocated
+    peaks = [
+        after
+        for variant in measurement.variants
+        if set(variant.codes) == {code}
+        and (after := evidence(measurement, variant.name).peak_allocated) is not None
+    ]
+    if before is None or not peaks:
+        return ""
+    spared = before - min(peaks)
+    became = f"makes the peak {size(spared)} lower" if spared > 0 else "does not make the peak lower"
+    return f"; the fix of {code}, tried here, {became}"
 
 
 def counted(measurement: Measurement, variant: str, what: str) -> str:
