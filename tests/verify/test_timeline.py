@@ -16,7 +16,7 @@ from torchlint.verify.processes import Nurseries, Process
 from torchlint.verify.ranks import Group
 from torchlint.verify.results import ORIGINAL, TOGETHER, Slice, Timeline, Total, TrackKind
 from torchlint.verify.subjects import Script
-from torchlint.verify.timeline import AFTER, BEFORE, Recording, brief, trace
+from torchlint.verify.timeline import AFTER, BEFORE, Recording, brief, steadiest, trace
 from torchlint.verify.worker.job import ANCHOR
 from torchlint.verify.workspace import Workspace
 
@@ -141,7 +141,7 @@ def test_launches_kernels_and_copies_have_tracks_of_their_own() -> None:
         event("cudaDeviceSynchronize", 301.0, 400.0, cat="cuda_runtime"),
         event("PyTorch Profiler (0)", 100.0, 400.0, pid="Spans", tid="PyTorch Profiler"),
     ]
-    found = {"events": events, "spans": [["train.py", 9, 120.0, 130.0]], "begin": 100.0, "end": 300.0}
+    found = {"events": events, "spans": [["train.py", 9, 120.0, 130.0]], "steps": [[100.0, 300.0]]}
     told, tracks = group(Recording(AFTER, 4, found=found), ZEROED)
     places = {item["name"]: (tracks[item["tid"]], item["ts"], item.get("dur")) for item in told}
     assert "aten::old" not in places and "cudaDeviceSynchronize" not in places and ANCHOR not in places
@@ -159,7 +159,7 @@ def test_launches_kernels_and_copies_have_tracks_of_their_own() -> None:
 
 
 def test_both_groups_begin_at_0_and_share_no_track() -> None:
-    found = {"events": [event(ANCHOR, 5.0, 5.0), event("aten::mm", 7.0, 8.0)], "begin": 5.0, "end": 9.0}
+    found = {"events": [event(ANCHOR, 5.0, 5.0), event("aten::mm", 7.0, 8.0)], "steps": [[5.0, 9.0]]}
     spans = [["train.py", 9, 6.0, 6.5], ["train.py", 9, 6.5, 7.0], ["train.py", 9, 8.0, 8.5]]
     recordings = [Recording(name, 1, found={**found, "spans": spans}) for name in (BEFORE, AFTER)]
     texts = {BEFORE: sources(TRAIN), AFTER: sources(ZEROED)}
@@ -180,7 +180,7 @@ def test_both_groups_begin_at_0_and_share_no_track() -> None:
 
 def tracks(*events: dict[str, Any], spans: Any = (), changed: Any = frozenset()) -> dict[Any, list[Any]]:
     """What the page gets of a step of 10 ms, by the kinds and details of its tracks."""
-    found = {"events": [event(ANCHOR, 0.0, 0.0), *events], "spans": spans, "begin": 0.0, "end": 10_000.0}
+    found = {"events": [event(ANCHOR, 0.0, 0.0), *events], "spans": spans, "steps": [[0.0, 10_000.0]]}
     told = brief(Recording(BEFORE, 3, found=found), ORIGINAL, sources(TRAIN), changed)
     assert (told.variant, told.step, told.seconds, told.missing) == (ORIGINAL, 3, 0.01, "")
     return {
@@ -218,6 +218,39 @@ def test_the_page_shows_each_thing_on_the_track_of_its_kind() -> None:
     }
 
 
+def test_a_line_that_is_all_of_the_step_makes_way_for_those_that_it_calls() -> None:
+    whole = ["train.py", 11, 0.0, 9900.0]
+    inside = [["train.py", 8, 100.0, 4000.0], ["train.py", 10, 4000.0, 9000.0]]
+    assert [line[0][:10] for line in tracks(spans=[whole])[TrackKind.LINES, ""]] == ["train.py:1"]
+    (forward, backward) = tracks(spans=[whole, *inside])[TrackKind.LINES, ""]
+    assert (forward[1:3], backward[1:3]) == ((100, 4000), (4000, 9000))
+    few = tracks(spans=[whole, inside[0]])[TrackKind.LINES, ""]
+    assert [line[1:3] for line in few] == [(0, 9900)], "most of it is its own"
+
+
+def test_of_the_recorded_steps_the_least_disturbed_is_shown() -> None:
+    kernels = [
+        event(f"kernel {number}", 100.0 * number + 10, 100.0 * number + 110, cat="kernel", pid=0, tid=7)
+        for number in range(3)
+    ]
+    spans = [["train.py", 9, 95.0, 120.0], ["train.py", 8, 120.0, 150.0], ["train.py", 9, 190.0, 260.0]]
+    events = [event(ANCHOR, 1.0, 1.0), *kernels]
+    before = {"events": events, "spans": spans, "steps": [[5.0, 95.0], [100.0, 160.0], [200.0, 255.0]]}
+    after = {**before, "steps": [[5.0, 50.0], [100.0, 140.0], [200.0, 290.0]]}
+    recordings = [Recording(BEFORE, 3, found=before), Recording(AFTER, 3, found=after)]
+    one, other = steadiest(recordings)
+    assert (one.step, one.chosen, other.step) == (4, 1, 4)
+    told = brief(one, ORIGINAL, sources(TRAIN))
+    assert told.step == 4 and told.seconds == pytest.approx(60e-6)
+    lines, kernel = told.tracks
+    assert [(round(1e6 * item.begin), round(1e6 * item.end)) for item in lines.slices] == [(0, 20), (20, 50)]
+    assert [(item.name, round(1e6 * item.begin)) for item in kernel.slices] == [("kernel 1", 10)]
+    (alone, lacking) = steadiest([recordings[0], Recording(AFTER, missing="there are no fixes")])
+    assert alone.step == 5 and lacking == Recording(AFTER, missing="there are no fixes")
+    nothing = [Recording(BEFORE, missing="the time was up"), lacking]
+    assert steadiest(nothing) == nothing
+
+
 def test_lines_are_those_of_the_step_and_those_that_fixes_change() -> None:
     spans = [["net.py", 3, 200.0, 300.0], ["train.py", 8, 100.0, 900.0], ["train.py", 9, 900.0, 1000.0]]
     told = tracks(spans=spans, changed={("net.py", 3)})
@@ -237,7 +270,7 @@ def test_what_is_too_short_for_a_figure_is_put_together() -> None:
         for number in range(100)
     ]
     long = event("long", 2000.0, 9000.0, cat="kernel", pid=0, tid=7)
-    found = {"events": [event(ANCHOR, 0.0, 0.0), *kernels, long], "spans": [], "begin": 0.0, "end": 9000.0}
+    found = {"events": [event(ANCHOR, 0.0, 0.0), *kernels, long], "spans": [], "steps": [[0.0, 9000.0]]}
     (track,) = brief(Recording(AFTER, 3, found=found), TOGETHER, {}).tracks
     assert sum(item.count for item in track.slices) == 101
     assert track.slices[-1] == Slice("long", 0.002, 0.009, 0.007)

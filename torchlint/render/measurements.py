@@ -348,12 +348,12 @@ def _collectives(row: _Row) -> str:
 def _remarks(measurement: Measurement, width: int, color: bool) -> str:
     out = "\n"
     noise = measurement.noise
-    if noise is not None:
+    # Of a machine that is not fit, the remarks say why.
+    if noise is not None and noise.fit:
         text = (
-            f"Original compared with a copy of itself: {words.ratio(noise.wall)} ({words.span(noise.wall)})."
+            f"Original compared with a copy of itself: {words.ratio(noise.wall)} ({words.span(noise.wall)}). "
+            f"Differences below {words.percent(noise.threshold)} count as the same."
         )
-        if noise.fit:
-            text += f" Differences below {words.percent(noise.threshold)} count as the same."
         out += _paragraph("", text, width)
     for told in _memories(measurement):
         out += _paragraph("", told, width)

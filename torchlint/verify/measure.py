@@ -533,25 +533,33 @@ class Session:
 
     @property
     def recording_seconds(self) -> float:
-        """About how long it takes to record a step of a variant."""
+        """About how long it takes to record steps of a variant."""
         costs = self._costs()
-        return costs.copy + costs.startup + (self._lead + 1) * costs.step + WRITING
+        return costs.copy + costs.startup + (self._lead + self._recorded_steps) * costs.step + WRITING
+
+    @property
+    def _recorded_steps(self) -> int:
+        original = self.examinations[ORIGINAL]
+        most = int(RECORDED_SECONDS / (original.step_seconds or BLIND_STEP))
+        there = original.steps - LEAST_LEAD if original.ended else MOST_RECORDED
+        return max(1, min(MOST_RECORDED, most, there))
 
     @property
     def _lead(self) -> int:
-        """How many steps run before the one that is recorded."""
+        """How many steps run before the first that is recorded."""
         original = self.examinations[ORIGINAL]
         lead = max(LEAST_LEAD, min(MOST_LEAD, int(LEADING / (original.step_seconds or BLIND_STEP))))
-        return max(1, min(lead, original.steps - 1)) if original.ended else lead
+        return max(1, min(lead, original.steps - self._recorded_steps)) if original.ended else lead
 
     def record(self, name: str, variant: str) -> Recording:
-        """Run a variant once, and record one of its steps as the recording ``name``."""
+        """Run a variant once, and record some of its steps as the recording ``name``."""
         path = self.folder / f"{name}.timeline"
         if self._left() <= 0:
             return Recording(name, missing="the time was up")
         with self._spending("recording"), self.pool.process(variant, "record") as process:
             try:
-                process.run(**self._changes(timeline=str(path), lead_steps=self._lead))
+                steps = {"lead_steps": self._lead, "recorded_steps": self._recorded_steps}
+                process.run(**self._changes(timeline=str(path), **steps))
                 said = process.recorded(self._patience)
             except Failure as error:
                 process.kill()
@@ -1013,9 +1021,11 @@ SEEDS = 3
 TRAINING = 0.2
 """The share of the time left that this may take."""
 LEAST_LEAD, MOST_LEAD = 2, 10
-"""How many steps run before the one that is recorded,"""
+"""How many steps run before the first that is recorded,"""
 LEADING = 5.0
 """and for how many seconds at most, unless there are fewer than the least."""
+MOST_RECORDED, RECORDED_SECONDS = 5, 1.0
+"""How many steps are recorded at most, and for how long unless it is a single one: the steadiest is kept."""
 WRITING = 1.0
 """Seconds that it takes to write and read a recording, about."""
 MOST_LOSSES = 300

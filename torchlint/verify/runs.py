@@ -34,7 +34,7 @@ from torchlint.verify.results import (
 )
 from torchlint.verify.scratch import Scratch
 from torchlint.verify.subjects import Bench, Script
-from torchlint.verify.timeline import AFTER, BEFORE, Recording, brief
+from torchlint.verify.timeline import AFTER, BEFORE, Recording, brief, steadiest
 from torchlint.verify.variants import Form, Texts
 
 GPU = Path("/dev/nvidiactl")
@@ -209,15 +209,15 @@ class Run:
                 session.time(lambda text, _: self._tell(text))
             session.notes += script.remarks()
 
-    def _recorded(self, session: Session) -> list[Recording]:
-        """Return a step of the original, and one with all fixes."""
+    def _recorded(self, session: Session) -> Sequence[Recording]:
+        """Return a step of the original, and the same with all fixes."""
         before = session.record(BEFORE, ORIGINAL)
         if TOGETHER not in session.examinations:
             reason = "lines that fixes change did not run" if session.unreached else "there are no fixes"
-            return [before, Recording(AFTER, missing=reason)]
+            return steadiest([before, Recording(AFTER, missing=reason)])
         failure = session.examinations[TOGETHER].failure
         after = Recording(AFTER, missing=failure) if failure else session.record(AFTER, TOGETHER)
-        return [before, after]
+        return steadiest([before, after])
 
     def after(self, sources: Sources) -> Sources:
         """Return the files of the program as all fixes together leave them."""

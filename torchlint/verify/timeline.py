@@ -6,9 +6,10 @@ The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -35,6 +36,8 @@ _WIDEST = 4
 """to at most so many of them."""
 _LONGEST = 5
 """How many names of a track are listed."""
+_WHOLE = 0.95
+"""The share of a step from which on a line stands for all of it."""
 _LENGTH = 100
 """The characters of a name that are kept."""
 
@@ -50,7 +53,26 @@ class Recording:
     missing: str = ""
     """Why nothing was recorded; empty if something was."""
     found: Mapping[str, Any] = field(default_factory=dict)
-    """As ``worker.timeline.Recording`` writes it."""
+    """As ``worker.timeline.Recording`` writes it, with some steps."""
+    chosen: int = 0
+    """Which of these it is about; ``step`` is the number of this one."""
+
+
+def steadiest(recordings: Sequence[Recording]) -> list[Recording]:
+    """Return recordings of the same steps, each about the one of them that least disturbed all.
+
+    What else goes on in the machine makes a step longer, and never shorter.
+    """
+    lengths = [
+        [end - begin for begin, end in recording.found["steps"]]
+        for recording in recordings
+        if not recording.missing
+    ]
+    common = range(min(map(len, lengths), default=1))
+    chosen = min(common, key=lambda number: sum(found[number] / min(found) for found in lengths))
+    return [
+        item if item.missing else replace(item, step=item.step + chosen, chosen=chosen) for item in recordings
+    ]
 
 
 def trace(
@@ -90,7 +112,7 @@ def brief(
     step = _Step(recording)
     found: dict[tuple[TrackKind, str], list[_Piece]] = defaultdict(list)
     lines = {str(path): source.text.splitlines() for path, source in sources.items()}
-    for file, row, begin, end in recording.found["spans"]:
+    for file, row, begin, end in step.spans():
         text = lines.get(file, [])[row - 1 : row]
         piece = step.piece(f"{file}:{row}: {text[0].strip() if text else ''}", begin, end)
         found[TrackKind.LINES, ""].append(piece)
@@ -100,9 +122,11 @@ def brief(
         kind, detail = _track_of(event, on_device, step)
         if kind is not None:
             found[kind, detail].append(step.piece(event["name"], event["ts"], event["ts"] + event["dur"]))
-    for nested in (TrackKind.LINES, TrackKind.OPERATORS):
-        for key in [key for key in found if key[0] is nested]:
-            found[key] = _outermost(found[key])
+    for key, pieces in found.items():
+        if key[0] is TrackKind.LINES:
+            found[key] = _lines(pieces, (step.end - step.begin) / 1e6)
+        elif key[0] is TrackKind.OPERATORS:
+            found[key] = _outermost(pieces)
     grain = max((end for pieces in found.values() for _, end, _ in pieces), default=0.0) / _GRAINS
     order = list(TrackKind)
     several = {kind for kind in TrackKind if sum(key[0] is kind for key in found) > 1}
@@ -141,6 +165,13 @@ def _outermost(pieces: Iterable[_Piece]) -> list[_Piece]:
         if not kept or piece[1] > kept[-1][1]:
             kept.append(piece)
     return kept
+
+
+def _lines(pieces: Sequence[_Piece], length: float) -> list[_Piece]:
+    """Return the outermost lines, without those that are nearly all of the step where they call others."""
+    inside = _outermost(piece for piece in pieces if piece[1] - piece[0] < _WHOLE * length)
+    within = sum(end - begin for begin, end, _ in inside) >= length / 2
+    return inside if within else _outermost(pieces)
 
 
 def _track(kind: TrackKind, detail: str, pieces: Sequence[_Piece], grain: float) -> Track:
@@ -193,17 +224,30 @@ class _Step:
     """The part of a recording that is of its step."""
 
     def __init__(self, recording: Recording) -> None:
-        self.begin: float = recording.found["begin"]
-        self.end: float = recording.found["end"]
+        steps = recording.found["steps"]
+        self.begin, self.end = steps[recording.chosen]
+        following = steps[recording.chosen + 1 :]
+        self._until: float = following[0][0] if following else math.inf
+        self._spans = recording.found["spans"]
         self._events = [event for event in recording.found["events"] if event.get("ph") in _KINDS]
-        # The step begins in the thread that the anchor is an event of.
-        self.main: Any = next((event["tid"] for event in self._events if event["ts"] == self.begin), None)
+        # The program's main thread is the one that the anchor is an event of.
+        self.main: Any = next((event["tid"] for event in self._events if event["name"] == ANCHOR), None)
+
+    def spans(self) -> Iterator[tuple[str, int, float, float]]:
+        """Yield which line ran, from when to when."""
+        for file, row, begin, end in self._spans:
+            if begin < self.end and end > self.begin:
+                yield file, row, max(begin, self.begin), min(end, self.end)
 
     def events(self) -> Iterator[tuple[Mapping[str, Any], bool]]:
-        """Yield the events, and whether they are of the device; those of the host end with the step."""
+        """Yield the events, and whether they are of the device; those of the host end with the step.
+
+        The device is done with the step before the next one begins.
+        """
         for event in self._events:
             begin = event["ts"]
-            if isinstance(event["pid"], str) or begin < self.begin or event["name"] == ANCHOR:
+            outside = begin < self.begin or begin >= self._until
+            if isinstance(event["pid"], str) or outside or event["name"] == ANCHOR:
                 continue
             arrives = event["ph"] == "f" and event.get("cat") == "ac2g"
             if event.get("cat") in _DEVICE or arrives:
@@ -214,7 +258,7 @@ class _Step:
 
     def piece(self, name: str, begin: float, end: float) -> _Piece:
         """Return something that ran, in seconds since the step began."""
-        return max(0.0, begin - self.begin) / 1e6, (end - self.begin) / 1e6, name
+        return (begin - self.begin) / 1e6, (end - self.begin) / 1e6, name
 
 
 class _Group:
@@ -253,7 +297,7 @@ class _Group:
                 name = f"{item.code} {file}:{item.start.row}"
                 rows = range(item.start.row, item.end.row + 1)
                 ran: list[list[float]] = []
-                for path, row, begin, end in self._recording.found["spans"]:
+                for path, row, begin, end in self._step.spans():
                     if path != file or row not in rows:
                         continue
                     if ran and ran[-1][1] == begin:
