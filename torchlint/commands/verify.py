@@ -189,6 +189,9 @@ def _status(results: Results) -> int:
     """Return 1 if the fixes together change the results or make it slower, 2 if nothing could be measured."""
     from torchlint.verify.results import TOGETHER, Verdict
 
+    reports = [measurement.syncs for measurement in results.measurements if measurement.syncs is not None]
+    if any(report.missing and not report.rows for report in reports):
+        return 2
     found = [item for measurement in results.measurements for item in measurement.comparisons]
     if any(item.variant == TOGETHER and item.verdict in (Verdict.REJECTED, Verdict.SLOWER) for item in found):
         return 1

@@ -155,9 +155,11 @@ def remarks(measurement: Measurement) -> list[Remark]:
             say(About.RESULTS, comparison.variant, same.reason)
     for examination in measurement.examinations:
         say(About.FAILURE, examination.variant, examination.failure or "")
+    # What kept waits from being seen is said where they would stand.
+    elsewhere = measurement.syncs.missing if measurement.syncs is not None else ()
     for examination in measurement.examinations:
         for text in examination.evidence.missing:
-            say(About.MISSING, "", text)
+            say(About.MISSING, "", "" if text in elsewhere else text)
     say(About.NOTE, "", periodic(measurement))
     for text in measurement.notes:
         say(About.NOTE, "", text)
@@ -306,7 +308,8 @@ def step_is(measurement: Measurement) -> str:
         return ""
     kinds = {"optimizer steps": "an optimizer step", "forward passes": "a forward pass"}
     kind = kinds.get(original.found_by, original.found_by.replace("calls of", "a call of"))
-    many = f"the program has {original.steps}" if original.ended else f"{original.steps} were watched"
+    watched = f"{original.steps} {'was' if original.steps == 1 else 'were'} watched"
+    many = f"the program has {original.steps}" if original.ended else watched
     each = "" if original.step_seconds is None else f", {seconds(original.step_seconds)} each"
     told = f"A step is {kind}; {many}{each}."
     found = measurement.periodic
