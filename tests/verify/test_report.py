@@ -21,9 +21,10 @@ import pytest
 from torchlint.report.records import Finding, Record, Shelf, slug
 from torchlint.report.site import Site
 from torchlint.verify import report, words
+from torchlint.verify.report import figures
 from torchlint.verify.report.axis import Axis
 from torchlint.verify.report.listing import annotate, changed_files, parse_diff, to_original
-from torchlint.verify.results import ORIGINAL, TOGETHER, Agreement, Curve, Interval, Line, Verdict
+from torchlint.verify.results import ORIGINAL, TOGETHER, Agreement, Curve, Interval, Line, Roles, Verdict
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "base"}
 ALLOWED = """
@@ -317,6 +318,24 @@ def test_a_figure_says_in_words_what_it_shows(synthetic: ModuleType) -> None:
     assert re.search(r'aria-label="Step times; medians: original 12\.\d ms, original again 12\.', html)
     assert 'aria-label="Peak memory: original 3.10 GiB, all fixes 2.77 GiB' in html
     assert "2 blocks are excluded from the statistics, marked with a cross" in html
+
+
+def test_figures_tell_their_values_on_hover(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "verify")
+    times, course, memory, *_ = html.split("<figure>")[1:]
+    told = re.compile(r'<g><title>([^<]*)</title><path [^>]*fill="transparent"')
+    assert (
+        "original: median 12.5 ms, quartiles 12.4 ms and 12.6 ms, 60 blocks in 5 processes"
+        in told.findall(times)
+    )
+    rounds = told.findall(course)
+    assert len(rounds) == 60 and all(text.startswith("original 1") for text in rounds)
+    assert "told: " not in html and told.findall(memory) == []
+    (found,) = synthetic.verify_results().measurements
+    seen = replace(found.examinations[0].evidence, roles=Roles(weights=1 << 30, when="forward pass"))
+    known = replace(found, examinations=(replace(found.examinations[0], evidence=seen),))
+    drawing = figures.memory(known, [ORIGINAL], "m1")
+    assert drawing is not None and "weights 1.00 GiB" in told.findall(drawing.svg)
 
 
 def test_a_single_replicate_is_not_called_several(synthetic: ModuleType) -> None:
