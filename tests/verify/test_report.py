@@ -283,8 +283,8 @@ def test_the_source_is_annotated_with_what_the_fixes_left(synthetic: ModuleType)
     assert lines["31"][1:4] == ["TL201", "", ""] and lines["30"][1:4] == ["", "", ""]
     assert any(cells[0].endswith("site-packages/torch/optim/sgd.py:101") for cells in page.rows)
     html = rendered(synthetic, "verify")
-    assert '<span class="del">-            total += loss.item()\n</span>' in html
-    assert '<span class="add">+            total += loss.detach()\n</span>' in html
+    assert '<span class="del" data-row="38">-            total += loss.item()\n</span>' in html
+    assert '<span class="add" data-row="38">+            total += loss.detach()\n</span>' in html
 
 
 def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
@@ -422,6 +422,15 @@ DIFF = """\
 -p
 +q
 """
+
+
+def test_lines_of_a_diff_have_their_numbers(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "verify")
+    first = html.partition('<pre class="diff">')[2].partition("</pre>")[0]
+    removed = re.search(r'<span class="del" data-row="(\d+)">-( *)(.*)\n', first)
+    assert removed is not None
+    assert synthetic.SCRIPT.splitlines()[int(removed[1]) - 1].strip() in removed[3].replace("&#39;", "'")
+    assert re.search(r'<span class="hunk" data-row="">@@', first)
 
 
 def test_a_diff_is_read_by_its_counts() -> None:
