@@ -16,7 +16,7 @@ from torchlint.semantics.evidence import Evidence, accelerated, evidence
 from torchlint.semantics.identifiers import imports
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.serving import is_part_of_step
+from torchlint.semantics.serving import is_part_of_step, serves
 from torchlint.semantics.sources import Path, Source, Through, every, onward, some, steps, traced
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.synchronisation import (
@@ -331,7 +331,12 @@ def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
         whole = whole.value
     if value.device is Device.ACCELERATOR or _is_told_where(module, module.value(whole)):
         return True
-    in_pass = phase(module, node) is Phase.FORWARD or is_part_of_step(module, node)
+    function = module.function(node)
+    in_pass = (
+        phase(module, node) is Phase.FORWARD
+        or is_part_of_step(module, node)
+        or (function is not None and serves(module, function))
+    )
     return in_pass and not imports(module, _PICTURES)
 
 
