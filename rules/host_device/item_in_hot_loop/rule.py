@@ -11,6 +11,7 @@ from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import (
     below_saving,
+    keeps_results,
     not_a_list_yet,
     reads_items,
     stake,
@@ -183,11 +184,14 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     if wanted and need is not Need.DECISION:
         need = None
     # Read one by one, the elements wait each by itself, whatever they are needed for.
-    slight = not needless and (
-        (need is not None and gone_through(module, tensor) is None)
-        or below_saving(module, call)
-        or not_a_list_yet(module, call)
-        or beside_staying_wait(module, call, hot)
+    slight = beside_staying_wait(module, call, hot) or (
+        not needless
+        and (
+            (need is not None and gone_through(module, tensor) is None)
+            or below_saving(module, call)
+            or not_a_list_yet(module, call)
+            or keeps_results(module, call, hot)
+        )
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     impact = stake(module, call, slight=slight)
