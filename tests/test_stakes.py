@@ -53,6 +53,21 @@ case(
 )
 case(
     "TL205",
+    "a number that the host needs as how many classes there are",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Route(nn.Module):
+        def forward(self, x: torch.Tensor, experts: torch.Tensor, most: int):
+            x, experts = x.cuda(), experts.cuda()
+            return x, F.one_hot(experts, max(experts.max() + 1, most))
+    """,
+)
+case(
+    "TL205",
     "a number that may as well be a tensor",
     False,
     """\
@@ -120,6 +135,42 @@ case(
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "what a decoding loop does next by a value of its own",
+    True,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def generate(model, tokens: torch.Tensor, device):
+        model, tokens, depth = model.to(device).eval(), tokens.to(device), 0
+        for _ in range(100):
+            chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
+            if chosen[0] > 8:
+                print("long")
+            tokens = torch.cat([tokens, chosen], 1)
+        return tokens
+    """,
+)
+case(
+    "TL205",
+    "a choice between values in a decoding loop",
+    False,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def generate(model, tokens: torch.Tensor, device):
+        model, tokens = model.to(device).eval(), tokens.to(device)
+        for _ in range(100):
+            chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
+            if chosen[0] > 8:
+                chosen = chosen - 8
+            tokens = torch.cat([tokens, chosen], 1)
+        return tokens
     """,
 )
 case(

@@ -246,6 +246,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if last_name(call.func) == "tolist" and verdicts(module, call, _indexes_tensor) == {True}:
         return "Index with the tensor itself, all elements at once"
+    if wanted and runs_as_function(hot):
+        return WITH_OTHERS
     if wanted or (_is_key(module, call) and not in_forward(hot)):
         return f"Collect {kept} in a list, and read all values after the loop with one `.tolist()`"
     if last_name(call.func) == "get_scale" or (shown(module, call) and not runs_as_function(hot)):
