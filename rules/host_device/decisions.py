@@ -23,7 +23,7 @@ from .needs import Need, needed_on_host
 from .neighbours import beside_staying_wait
 from .numbers import gone_through
 from .remedies import counter_of, now_and_then
-from .stakes import leaves_loop, slight
+from .stakes import in_server, leaves_loop, slight
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
@@ -82,7 +82,11 @@ def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, h
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
     spared = spared and not begins_with_waits(module, tensor) and not _chooses_size(module, tensor)
     spared = spared and not beside_staying_wait(module, tensor, hot)
-    return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
+    if spared or (checks and trains):
+        return Impact.HIGH
+    # What Python does next cannot wait. Only servers are rid of that, at the cost of another design.
+    acts = what is Outcome.ACTION and not in_server(module, tensor)
+    return Impact.LOW if acts else slight(module, tensor)
 
 
 def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:

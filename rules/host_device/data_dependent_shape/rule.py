@@ -41,6 +41,7 @@ from ..selections import (
     computes_on_selection,
     fates,
     guards,
+    has_rows,
     is_pattern,
     looped_over,
     selected_by_another,
@@ -181,6 +182,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             little, remedy = True, _scattered(module, node, assigned)
         elif _never_changes(module, mask):
             remedy = _SAME_PLACES
+        elif has_rows(module, node, assigned):
+            remedy = _scattered(module, node, assigned)
         impact = slight(module, node) if little else most
         yield Finding(node, message, related=related, remedy=remedy, impact=impact)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):

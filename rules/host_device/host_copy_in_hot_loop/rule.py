@@ -162,7 +162,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     fix = None if purpose else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
-    slight = not needless and (beside_staying_wait(module, call, hot) or keeps_results(module, call, hot))
+    slight = beside_staying_wait(module, call, hot) or (not needless and keeps_results(module, call, hot))
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = FROM_HOST

@@ -11,6 +11,7 @@ from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import (
     below_saving,
+    keeps_results,
     not_a_list_yet,
     reads_items,
     stake,
@@ -193,11 +194,14 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     if wanted and need is not Need.DECISION:
         need = None
     # Read one by one, the elements wait each by itself, whatever they are needed for.
-    slight = not needless and (
-        (need is not None and gone_through(module, tensor) is None)
-        or below_saving(module, call)
-        or not_a_list_yet(module, call)
-        or beside_staying_wait(module, call, hot)
+    slight = beside_staying_wait(module, call, hot) or (
+        not needless
+        and (
+            (need is not None and gone_through(module, tensor) is None)
+            or below_saving(module, call)
+            or not_a_list_yet(module, call)
+            or keeps_results(module, call, hot)
+        )
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     impact = stake(module, call, slight=slight)
@@ -254,6 +258,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if last_name(call.func) == "tolist" and verdicts(module, call, _indexes_tensor) == {True}:
         return "Index with the tensor itself, all elements at once"
+    if wanted and runs_as_function(hot):
+        return WITH_OTHERS
     if wanted or (_is_key(module, call) and not in_forward(hot)):
         return f"Collect {kept} in a list, and read all values after the loop with one `.tolist()`"
     if last_name(call.func) == "get_scale" or (shown(module, call) and counts_rounds(hot)):
