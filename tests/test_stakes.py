@@ -1931,6 +1931,8 @@ DOWNLOAD = "from huggingface_hub import hf_hub_download"
         (DOWNLOAD, SAVE, 'hf_hub_download(path, "weights.bin")', False),
         ("import os", "", 'os.path.join(os.path.dirname(__file__), "weights.bin")', True),
         ("import torch as th", SAVE.replace("torch", "th"), "path", True),
+        (DOWNLOAD, SAVE.replace(", path)\n", ', "%s/last.pt" % path)\n'), '"%s/last.pt" % path', True),
+        (DOWNLOAD, SAVE.replace(", path)\n", ', f"{path}/last.pt")\n'), 'f"{path}/other.pt"', False),
         (RESOURCES, SAVE, 'io.BytesIO(resources.read_binary("weights", pretrained))', True),
     ],
 )
