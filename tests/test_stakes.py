@@ -2116,6 +2116,8 @@ DOWNLOAD = "from huggingface_hub import hf_hub_download"
         (DOWNLOAD, SAVE, 'hf_hub_download(path, "weights.bin")', False),
         ("import os", "", 'os.path.join(os.path.dirname(__file__), "weights.bin")', True),
         ("import torch as th", SAVE.replace("torch", "th"), "path", True),
+        (DOWNLOAD, SAVE.replace(", path)\n", ', "%s/last.pt" % path)\n'), '"%s/last.pt" % path', True),
+        (DOWNLOAD, SAVE.replace(", path)\n", ', f"{path}/last.pt")\n'), 'f"{path}/other.pt"', False),
         (RESOURCES, SAVE, 'io.BytesIO(resources.read_binary("weights", pretrained))', True),
     ],
 )
@@ -2124,4 +2126,23 @@ def test_little_is_at_stake_in_checkpoints_of_the_program_itself(
 ) -> None:
     settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
     (found,) = check(Source(Path("a.py"), CHECKPOINT.format(imported, saved, loaded)), settings)
+    assert (found.impact is Impact.LOW) is low
+
+
+@pytest.mark.parametrize(("releases", "low"), [(">=1.8,<2.0", False), (">=1.8", True), ("unknown", True)])
+def test_little_is_at_stake_in_defaults_that_later_releases_have_changed(releases: str, low: bool) -> None:
+    text = dedent(
+        """\
+        import torch
+
+        def train(model, loader, loss):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss(model(x), y).backward()
+                optimizer.step()
+        """
+    )
+    target = Target.unknown() if releases == "unknown" else Target.parse(releases)
+    (found,) = check(Source(Path("a.py"), text), LintSettings(rules=("TL302",), target=target))
     assert (found.impact is Impact.LOW) is low

@@ -97,9 +97,15 @@ SAVED = dedent("""\
     """)
 
 
-@pytest.mark.parametrize(("trainer", "expected"), [(SAVED, "low"), ("from model import load\n", "medium")])
+PICKLED = SAVED.replace("model.state_dict()", "{'model': torch.nn.Linear(2, 2), 'epoch': 3}")
+
+
+@pytest.mark.parametrize(
+    ("trainer", "expected", "fixed"),
+    [(SAVED, "low", True), (PICKLED, "low", False), ("from model import load\n", "medium", True)],
+)
 def test_a_checkpoint_that_another_file_saves_is_that_of_the_program(
-    trainer: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trainer: str, expected: str, fixed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in {"pyproject.toml": "", "model.py": LOADED, "trainer.py": trainer}.items():
         (tmp_path / name).write_text(text)
@@ -107,4 +113,5 @@ def test_a_checkpoint_that_another_file_saves_is_that_of_the_program(
     words = ["check", "--select", "TL904", "--impact", "low", "--target-torch", "2.5", "--no-cache"]
     words += ["--output-format", "json", "."]
     result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), words, prog_name="torchlint")
-    assert [item["impact"] for item in json.loads(result.stdout)] == [expected]
+    (found,) = json.loads(result.stdout)
+    assert (found["impact"], found["fix"] is not None) == (expected, fixed)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import replace, unsafe
-from torchlint.messages import trail, when
+from torchlint.messages import SIZED_BEFOREHAND, trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import writes_results
 from torchlint.semantics.attributes import part_of
@@ -148,7 +148,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             impact = slight(module, node)
         elif _is_result(module, node, name):
             remedy, impact = _ONCE, slight(module, node)
-        elif name not in _BEFOREHAND:
+        elif name not in SIZED_BEFOREHAND:
             # The size has been computed on the device.
             impact = slight(module, node)
         impact = min(impact, most)
@@ -221,7 +221,7 @@ def _stands_in_row(module: Module, node: cst.Call | cst.Subscript) -> bool:
     if isinstance(node, cst.Subscript):
         computes = mask_of(module, node) is not None
     else:
-        computes = last_name(node.func) in {*_BEFOREHAND, *_SELECTING, *_DISTINCT}
+        computes = last_name(node.func) in {*SIZED_BEFOREHAND, *_SELECTING, *_DISTINCT}
     return not computes and (after_a_wait(module, node) or before_a_wait(module, node))
 
 
@@ -292,27 +292,12 @@ def _bounds(module: Module, node: cst.Subscript) -> str:
 
 
 _FROM_SHAPE = "Take the number from a shape, such as `x.shape[1]`, or compute it on the host"
-_PLACES = "Select by the condition instead of by indices: `torch.where(…, …, …)`"
 _DETERMINED = {"histc": "the range"}
-_BEFOREHAND = {
-    "argwhere": _PLACES,
-    "bincount": "Count with `torch.zeros(…).scatter_add_(0, …, …)`",
-    "histc": "Pass the range: `min=…` and `max=…`",
-    "masked_select": "Keep the shape, and select with `torch.where(…)`",
-    "nonzero": _PLACES,
-    "one_hot": "Pass the number of classes as a Python integer: `num_classes=…`",
-    "repeat_interleave": "Pass the length of the result: `output_size=…`",
-    "sparse_coo_tensor": "Pass the size: `size=…`",
-    "to_sparse": "Remove `.to_sparse()`, and keep the tensor dense",
-    "unique": "Sort, and mark where the value changes: `.sort().values.diff() != 0`",
-    "unique_consecutive": "Mark where the value changes: `.diff() != 0`",
-    "where": _PLACES,
-}
 
 
 def _sized_beforehand(call: cst.Call) -> str:
     """Return what tells an operation how large its result is, or does with a result as large as its input."""
-    return _BEFOREHAND.get(last_name(call.func) or "", _FROM_SHAPE)
+    return SIZED_BEFOREHAND.get(last_name(call.func) or "", _FROM_SHAPE)
 
 
 def _listed(module: Module, call: cst.Call) -> str:
