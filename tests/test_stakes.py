@@ -265,6 +265,39 @@ case(
 )
 case(
     "TL203",
+    "all scores of an evaluation, of which only the places of the largest are kept",
+    False,
+    """\
+    import numpy as np
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader, metric):
+        for image, target in loader:
+            scores = model(image.cuda()).cpu().numpy()
+            metric.add_batch(target.numpy(), np.argmax(scores, axis=1))
+    """,
+)
+case(
+    "TL203",
+    "all scores of an evaluation, which are kept as well",
+    True,
+    """\
+    import numpy as np
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        kept, found = [], []
+        for image, _ in loader:
+            scores = model(image.cuda()).cpu().numpy()
+            kept.append(scores)
+            found.append(np.argmax(scores, axis=1))
+        return kept, found
+    """,
+)
+case(
+    "TL203",
     "the features of a whole data set, collected by what is called training",
     True,
     """\

@@ -77,10 +77,12 @@ def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
 
 
 def _shows_calls(module: Module, parameter: Binding) -> bool:
-    """Return whether the program shows all calls of the function that has a parameter."""
+    """Return whether the program shows all calls of the function that has a parameter, if only one file."""
     function = parameter.scope.node
     if not isinstance(function, cst.FunctionDef):
         return False
+    if module.link is None:
+        return True
     owner = module.classes.owner(function)
     if owner is not None and function.name.value == "__init__":
         return users_shown(module, owner)

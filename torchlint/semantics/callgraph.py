@@ -464,7 +464,7 @@ class CallGraph:
 
     @remembered
     def _bound(self, call: cst.Call, function: Function, presets: tuple[cst.Call, ...]) -> calls.BoundCall:
-        return calls.bind(call, self._signature(function), presets=presets)
+        return calls.bind(call, self._signature(function), presets=presets, resolve=self.literal)
 
     @remembered
     def _signature(self, function: Function) -> calls.Signature:

@@ -343,10 +343,10 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         return func.value if scaled else None
     if isinstance(func, cst.Attribute) and func.attr.value in _CONVERTING_METHODS and not call.args:
         source = _device_source(module, func.value)
-        if source is None and func.attr.value == "item" and computed_elsewhere(module, func.value):
-            return func.value
+        read = _unlinked(func.value)
+        if source is None and func.attr.value == "item" and computed_elsewhere(module, read):
+            return read
         if source is None and accelerated(module):
-            read = _unlinked(func.value)
             return read if every(_read_of_step(module, read)) else None
         return source
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
