@@ -66,6 +66,7 @@ from torchlint.semantics.values import (
     NDARRAY,
     NONE,
     NUMBER,
+    OF_CLASS,
     SHAPE,
     STRING,
     TENSOR,
@@ -1272,7 +1273,7 @@ class Inference:
             case Kind.CLASS if isinstance(base.definition, cst.ClassDef):
                 method = self.classes.info(base.definition).method(attr)
                 if method is not None:
-                    return Value(Kind.FUNCTION, definition=method)
+                    return Value(Kind.FUNCTION, definition=method, receiver=OF_CLASS)
                 return self._class_attribute(self.classes.info(base.definition), attr)
             case Kind.STRING | Kind.NUMBER | Kind.LIST | Kind.TUPLE | Kind.DICT | Kind.SHAPE:
                 return self._method(base, attr)
