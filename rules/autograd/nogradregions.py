@@ -1016,7 +1016,7 @@ class NoGradRegions(Part):
         return owner
 
     def _names_at(self, node: cst.CSTNode, model: cst.BaseExpression) -> Iterator[str]:
-        """Yield the names of a model, those that what freezes it is bound to included."""
+        """Yield the names of a model, including those that the statement which freezes it assigns."""
         yield from self._names(model)
         # ``self.net = make().eval().requires_grad_(False)``
         for around in self.tree.ancestors(node):
@@ -1278,7 +1278,7 @@ class NoGradRegions(Part):
         return self._hands_out_graph(function) or self._stores_graph(node) or self._shows_graph(node)
 
     def _shows_graph(self, node: cst.CSTNode) -> bool:
-        """Return whether the text of a tensor with its graph is shown, which would be another one without."""
+        """Return whether a tensor with its graph is shown as text, which differs without the graph."""
         return self.tree.holds(node, texts_of_graphs(self.module))
 
     def _stores_graph(self, node: cst.CSTNode) -> bool:

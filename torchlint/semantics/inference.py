@@ -479,24 +479,20 @@ class Inference:
         return found
 
     def _of_project(self, bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
-        """Return which of imports that stand for one another lead to files of the project, if any do."""
+        """Return those of several alternative imports that lead to files of the project, if any do."""
         if self.link is None or len(bindings) < 2 or any(b.kind is not BindingKind.IMPORT for b in bindings):
             return bindings
         return tuple(b for b in bindings if self.names.imported_by(b) is not None) or bindings
 
     def _of_several(self, bindings: tuple[Binding, ...]) -> Value:
-        """Return the join of several definitions of one name;
-        of all that there are it is asked for many reads.
-        """
+        """Return the join of several definitions of one name; many reads ask for that of all of them."""
         first = bindings[0]
         if bindings is not self.names.definitions(first.scope, first.name):
             return join(map(self.binding, bindings))
         return self._joined("definitions", first.node, partial(map, self.binding, bindings))
 
     def _joined(self, question: str, node: cst.CSTNode, values: Callable[[], Iterable[Value]]) -> Value:
-        """Return the join of values of which many places ask,
-        computed once for the same question and node.
-        """
+        """Return a join that many places ask for, computed once for each question and node."""
         found: Value = self.fixpoint.ask((question, node), lambda _: join(values()), _VALUES)
         return found
 
@@ -687,7 +683,7 @@ class Inference:
         return value if value.known else other
 
     def _filled(self, node: cst.Name, bindings: Sequence[Binding], value: Value) -> Value:
-        """Return a list that starts empty is what is appended to it."""
+        """Return a list that starts empty, with what is appended to it."""
         if value.kind is not Kind.LIST or value.item is not None or value.elements:
             return value
         if not all(
@@ -1207,7 +1203,7 @@ class Inference:
 
     @cached_property
     def _own_attributes(self) -> frozenset[str]:
-        """Those names of `_OF_ANYTHING` that something of this file has for an attribute of its own."""
+        """Those names of `_OF_ANYTHING` that this file uses for attributes of its own."""
         classes = [self.names.scope_of(definition) for definition in self.tree.nodes(cst.ClassDef)]
         return frozenset(
             attr
@@ -1332,7 +1328,7 @@ class Inference:
         return UNKNOWN
 
     def _as_made(self, base: Value, attr: str, own: Value) -> Value:
-        """Return an attribute of an instance with what the call that made it passes for it."""
+        """Return an attribute of an instance as the call that made the instance sets it."""
         call, definition = base.origin, base.definition
         if base.kind is not Kind.OBJECT or not isinstance(call, cst.Call):
             return own
@@ -1802,7 +1798,7 @@ class Inference:
                 return UNKNOWN
 
     def _of_either(self, node: cst.Call) -> Value | None:
-        """Return what a call gives of a function or type of a library that a condition chooses."""
+        """Return the result of calling what a condition chooses among functions and types of a library."""
         ways = self.names.either_qualified(node.func)
         known = [dotted for dotted in ways if dotted is not None]
         return join(self.library.call(node, each) for each in known) if ways and known == ways else None
@@ -1810,7 +1806,7 @@ class Inference:
     # ------------------------------------------------------------------ registries
 
     def _returned_to(self, callee: Value, node: cst.Call) -> Value:
-        """Return what a function of the project returns; a method of a registry what that one has."""
+        """Return what a function of the project returns; for a method of a registry, an entry of that."""
         assert isinstance(callee.definition, (cst.FunctionDef, cst.Lambda))
         receiver = callee.receiver
         made = receiver.origin if receiver is not None and receiver.kind is Kind.OBJECT else None
@@ -1859,7 +1855,7 @@ class Inference:
         return tuple(found)
 
     def _handed_out(self, method: cst.FunctionDef, held: Value) -> Value | None:
-        """Return what a method of a registry returns that has something: that, or what calling it gives."""
+        """Return what a method of a registry returns for an entry: the entry, or the result of calling it."""
         if self.link is not None and self.tree.is_elsewhere(method):
             return self.counterpart(self.link.home(method))._handed_out(method, held)
         for way_out in self.flow.exits(method):

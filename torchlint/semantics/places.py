@@ -144,7 +144,7 @@ _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
 
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
-    """Return whether a node runs in every iteration of a loop that does device work, and which way."""
+    """Return how a node runs in every iteration of a loop that does device work; None if it does not."""
     return Places.of(module).hot(node)
 
 
@@ -272,7 +272,7 @@ class Places(Part):
         return bool(models) and bool(handed) and all(handed)
 
     def _models_of_round(self, loop: cst.For | cst.While) -> Iterator[str]:
-        """Yield the names of models that are others in each round of a loop."""
+        """Yield the names that stand for another model in each round of a loop."""
         if isinstance(loop, cst.For) and not self.loops(loop):
             for part in (loop.target, *self.tree.descendants(loop.target)):
                 if isinstance(part, cst.Name) and names_model(part.value):
@@ -1109,7 +1109,7 @@ _EPOCH_NAME = (Role.EPOCH, Role.RUN)
 
 
 def is_epoch_loop(loop: Loop) -> bool:
-    """Return whether the target of a loop is called as those of epochs, folds and seeds are."""
+    """Return whether the target of a loop is named like an epoch, a fold or a seed."""
     if isinstance(loop, cst.While):
         return isinstance(loop.test, cst.Comparison) and has(last_name(loop.test.left), *_EPOCH_NAME)
     word = _target_name(loop.target if isinstance(loop, cst.For) else loop.for_in.target)
@@ -1117,7 +1117,7 @@ def is_epoch_loop(loop: Loop) -> bool:
 
 
 def _target_name(target: cst.BaseExpression) -> str | None:
-    """Return what the first thing is called that a loop assigns to in each round."""
+    """Return the name of the first target of a loop."""
     if isinstance(target, cst.Tuple) and target.elements:
         target = target.elements[0].value
     return last_name(target)
@@ -1157,7 +1157,7 @@ def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:
 
 
 def _is_something(value: Value) -> bool:
-    """Return whether a value is known to be another one than None."""
+    """Return whether a value is known not to be None."""
     return not value.alternatives and value.kind not in (Kind.UNKNOWN, Kind.NONE)
 
 

@@ -246,7 +246,7 @@ def _in_optimizer_closure(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def _given_to_steps(module: Module) -> dict[str, list[tuple[cst.BaseExpression, cst.Name]]]:
-    """Return by its name: what is given to a method ``step``, with whose method that is."""
+    """Return what is given to methods named ``step``, by its name, with the owner of each method."""
     found: dict[str, list[tuple[cst.BaseExpression, cst.Name]]] = {}
     for call in module.tree.nodes(cst.Call):
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step":
@@ -1103,7 +1103,7 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
 
 
 def _is_open(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether nothing shows where a tensor is that is known for one by who takes it."""
+    """Return whether nothing shows where a tensor is, which is known to be one only by what takes it."""
     value = module.value(node)
     return value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN and for_accelerator(module, node)
 
