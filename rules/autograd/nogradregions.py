@@ -17,7 +17,7 @@ from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.frequency import frequency
+from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
@@ -26,6 +26,7 @@ from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters, dotted_text
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, traced
 from torchlint.semantics.spellings import last_name
@@ -1168,16 +1169,12 @@ class NoGradRegions(Part):
 
     def _over_data(self, node: cst.CSTNode) -> bool:
         """Return whether one of the loops around ``node`` goes over batches of data."""
-        iterables: list[cst.CSTNode] = []
-        for loop in self.module.flow.loops(node):
-            if isinstance(loop, cst.For):
-                iterables.append(loop.iter)
-            elif not isinstance(loop, cst.While):
-                iterables.append(loop.for_in.iter)
+        iterables = map(iterable_of, self.module.flow.loops(node))
         return any(
             isinstance(part, (cst.Name, cst.Attribute))
             and (self.module.value(part).kind is Kind.LOADER or ends(last_name(part), *_DATA))
             for iterable in iterables
+            if iterable is not None
             for part in self.tree.descendants(iterable)
         )
 
@@ -1362,13 +1359,9 @@ class NoGradRegions(Part):
     def _returns_graph(self, function: cst.FunctionDef) -> bool:
         """Return whether a tensor with its graph is returned or yielded."""
         return any(
-            isinstance(inner, (cst.Return, cst.Yield))
-            and isinstance(inner.value, cst.BaseExpression)
-            and self.module.function(inner) is function
-            and any(
-                Backpropagation.of(self.module).carries_graph(v) for v in self._held(inner.value, function)
-            )
-            for inner in self.tree.descendants(function.body)
+            isinstance(given := each.value, cst.BaseExpression)
+            and any(Backpropagation.of(self.module).carries_graph(v) for v in self._held(given, function))
+            for each in self.module.flow.exits(function)
         )
 
     def _held(self, value: cst.BaseExpression, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:

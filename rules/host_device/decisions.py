@@ -10,10 +10,10 @@ import libcst as cst
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics import places
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import is_target
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import waits_within, written_arguments

@@ -1862,7 +1862,7 @@ class Inference:
         """Return what a method of a registry returns that has something: that, or what calling it gives."""
         if self.link is not None and self.tree.is_elsewhere(method):
             return self.counterpart(self.link.home(method))._handed_out(method, held)
-        for way_out in self._exits.get(method, ()):
+        for way_out in self.flow.exits(method):
             given = way_out.value if isinstance(way_out, cst.Return) else None
             if given is not None and self._is_entry(given):
                 return held
@@ -1881,7 +1881,7 @@ class Inference:
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))):
                 registry = self.classes.instance_class(owner)
                 method = self.classes.info(registry).method(name) if registry is not None else None
-                ways_out = self._exits.get(method, ()) if method is not None else ()
+                ways_out = self.flow.exits(method) if method is not None else ()
                 return any(
                     isinstance(each, cst.Return) and each.value is not None and self._is_entry(each.value)
                     for each in ways_out
@@ -2033,16 +2033,6 @@ class Inference:
 
     # ------------------------------------------------------------------ functions of the file
 
-    @cached_property
-    def _exits(self) -> dict[cst.CSTNode, list[cst.CSTNode]]:
-        """By function: its ``return`` and ``yield`` nodes."""
-        found: dict[cst.CSTNode, list[cst.CSTNode]] = {}
-        for node in self.tree.nodes(cst.Return, cst.Yield):
-            function = self.tree.enclosing(node, cst.FunctionDef, cst.Lambda)
-            if function is not None:
-                found.setdefault(function, []).append(node)
-        return found
-
     def returned(self, function: Function) -> Value:
         """Return what a function of this file returns, whoever calls it; a generator is an iterator."""
         if isinstance(function, cst.Lambda):
@@ -2050,7 +2040,7 @@ class Inference:
         return self.value(function)
 
     def _returned(self, function: cst.FunctionDef) -> Value:
-        exits = self._exits.get(function, [])
+        exits = self.flow.exits(function)
         yielded = [
             self.iterated(self.value(e.value.item)) if isinstance(e.value, cst.From) else self.value(e.value)
             for e in exits
