@@ -702,6 +702,8 @@ class NoGradRegions(Part):
             self.tree.source(call.func)
             for call in self.tree.nodes(cst.Call)
             if isinstance(call.func, cst.Attribute) and call.func.attr.value not in RETURNS_SELF
+            # What a model makes to begin with, such as an empty state, is no pass.
+            if not begins(call.func.attr.value, *_MAKES)
             if call.args and module.qualified(call.func) is None
             if module.callee(call) is None and module.value(call.func.value).kind is Kind.MODULE
             if grad(module, call) is Grad.ON and Backpropagation.of(module).reaches(call)
