@@ -30,8 +30,9 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.synchronisation import HOST_COPIES, host_copy, refuses_device
-from torchlint.semantics.usage import feeds_host_engine, handed_to, steps_environment, writes_out
+from torchlint.semantics.usage import feeds_host_engine, handed_to
 
+from ..destinations import steps_environment, writes_out
 from ..needs import needed_on_host, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through

@@ -26,10 +26,11 @@ from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import CONVERSIONS, conversion, listed_by
-from torchlint.semantics.usage import handed_to, steps_environment, writes_out
+from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
+from ..destinations import steps_environment, writes_out
 from ..needs import Need, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through, picked_from
