@@ -169,10 +169,11 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
         return None
     # A comprehension that is assigned keeps by itself; one that is handed on does so with the loop around it.
     loops = module.flow.loops(item.stored if isinstance(node, cst.Assign) else node)
-    if gradients.freed(item.stored) or any(Backpropagation.of(home).freed(one) for home, one in handed):
+    freed = gradients.freed(item.stored) or any(Backpropagation.of(home).freed(one) for home, one in handed)
+    function = module.function(node)
+    if freed or gradients.retained(item.stored):
         loop: cst.CSTNode | None = _steps(module, loops)
         if loop is None and isinstance(place := holder(item.place), cst.Attribute):
-            function = module.function(node)
             if places.hot(module, node) is not None or _collects(module, function, place):
                 # A method that runs once a step.
                 loop = function
@@ -180,15 +181,21 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
             return None
         if isinstance(loop, cst.FunctionDef) and _is_emptied_each_step(module, item.place):
             return None
-        return WARNING if loop is not None and outlives(module, item.place, loop) else None
-    function = module.function(node)
+        if loop is None or not outlives(module, item.place, loop):
+            return None
+        if freed:
+            return WARNING
+        # A graph that was kept for others may be backpropagated by them.
+        leaves = isinstance(function, cst.FunctionDef) and NoGradRegions.of(module).gives_away(function)
+        return None if leaves else ERROR
     if phase(module, node) is not Phase.EVALUATION or grad(module, node) is not Grad.ON:
         return None
     if isinstance(function, cst.FunctionDef) and not NoGradRegions.of(module).is_evident(
         item.stored, function
     ):
         return None
-    if not loops or not outlives(module, item.place, _passes_of(module, loops)):
+    passes = _passes_of(module, loops)
+    if passes is None or not outlives(module, item.place, passes):
         return None
     if all(_goes_through_tensor(module, loop) for loop in loops):
         # The pieces of one batch, as far as can be told.
@@ -235,10 +242,10 @@ def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
     return found
 
 
-def _passes_of(module: Module, loops: Sequence[Loop]) -> Loop:
+def _passes_of(module: Module, loops: Sequence[Loop]) -> Loop | None:
     """Return the innermost loop that makes a forward pass each time; one that adds up losses does not."""
     passes = (loop for loop in loops if places.over_loader(module, loop) or _runs_model(module, loop))
-    return next(passes, loops[0])
+    return next(passes, None)
 
 
 def _goes_through_tensor(module: Module, loop: Loop) -> bool:

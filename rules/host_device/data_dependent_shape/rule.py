@@ -41,11 +41,13 @@ from ..selections import (
     computes_on_selection,
     fates,
     guards,
+    has_rows,
     is_pattern,
     looped_over,
     selected_by_another,
 )
 from ..stakes import in_row, inherent, slight
+from ..suppression import SUPPRESSION, first_wait, suppression
 
 
 @rule(
@@ -126,12 +128,14 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if hot is None or _stands_in_row(module, node) or graph_break(module, node):
         return
     related = trail(hot)
+    loop = suppression(module, node)
+    if loop is not None:
+        if first_wait(module, loop) is node:
+            yield Finding(node, f"{_waits(node)} {when(module, hot)}", related=related, remedy=SUPPRESSION)
+        return
     most = slight(module, node) if beside_staying_wait(module, node, hot) else Impact.HIGH
     if isinstance(node, cst.Call):
-        name = last_name(node.func) or ""
-        message = (
-            f"`{name}` synchronizes with the device to determine {_DETERMINED.get(name, 'its output size')}"
-        )
+        name, message = last_name(node.func) or "", _waits(node)
         remedy, impact = as_spelt(module, node, _sized_beforehand(node)), Impact.HIGH
         if last_name(node.func) in _SELECTING:
             found = fates(module, node)
@@ -162,7 +166,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         message = f"{message} {when(module, hot)}"
         yield Finding(node, message, severity=severity, related=related, remedy=remedy, impact=most)
     elif assigned is None:
-        message = "boolean indexing synchronizes with the device to determine its output size"
+        message = _waits(node)
         found = fates(module, node)
         remedy = as_spelt(module, node, _unselected(module, node, found))
         impact = _impact(module, node, found)
@@ -178,6 +182,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             little, remedy = True, _scattered(module, node, assigned)
         elif _never_changes(module, mask):
             remedy = _SAME_PLACES
+        elif has_rows(module, node, assigned):
+            remedy = _scattered(module, node, assigned)
         impact = slight(module, node) if little else most
         yield Finding(node, message, related=related, remedy=remedy, impact=impact)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
@@ -186,6 +192,14 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         fix = _masked_fill(module, node, assigned)
         remedy = _chosen(module, node, inline(module, assigned))
         yield Finding(node, message, fix, severity=NOTE, related=related, remedy=remedy)
+
+
+def _waits(node: cst.Call | cst.Subscript) -> str:
+    """Return what waits for which size, as a clause."""
+    if isinstance(node, cst.Subscript):
+        return "boolean indexing synchronizes with the device to determine its output size"
+    name = last_name(node.func) or ""
+    return f"`{name}` synchronizes with the device to determine {_DETERMINED.get(name, 'its output size')}"
 
 
 _SAME_PLACES = (
