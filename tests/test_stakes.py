@@ -1002,6 +1002,21 @@ LOADERS = (
     ("TL102", "single items", True, "DataLoader(images, batch_size=1, num_workers=4)"),
     ("TL102", "rows of a tensor", True, "DataLoader(TensorDataset(rows), batch_size=8, num_workers=4)"),
 )
+KEYS = """\
+    import torch
+    from torch.utils.data import DataLoader
+    from data import Items
+
+    @torch.no_grad()
+    def sample(model, items):
+        model = model.to("cuda")
+        for batch in DataLoader(Items(items), batch_size=32):
+            batch = {name: part.to("cuda", non_blocking=True) for name, part in batch.items()}
+            yield model(**batch), batch["READ"]
+    """
+for _read, _low in (("attention_mask", True), ("images", False)):
+    case("TL101", f"batches whose {_read} are read", _low, KEYS.replace("READ", _read))
+
 for _code, _name, _low, _loader in LOADERS:
     case(_code, _name, _low, LOOP.replace("LOADER", _loader))
 case(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import name_tokens
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module, Part
 
@@ -64,7 +65,9 @@ class Items(Part):
         few bytes.
         """
         node = self.loaders.dataset(call)
-        return node is not None and self.datasets.has_tokens(node)
+        if node is not None and self.datasets.has_tokens(node):
+            return True
+        return name_tokens(self.loaders.keys_read(call)) and not self.module.tree.mentions("pixel_values")
 
     def idle_workers(self, call: cst.Call) -> bool:
         """Return whether worker processes would have nothing to do, or could not do it."""
