@@ -2194,3 +2194,25 @@ def test_little_is_at_stake_in_defaults_that_later_releases_have_changed(release
     target = Target.unknown() if releases == "unknown" else Target.parse(releases)
     (found,) = check(Source(Path("a.py"), text), LintSettings(rules=("TL302",), target=target))
     assert (found.impact is Impact.LOW) is low
+
+
+def test_a_class_loads_what_it_has_saved() -> None:
+    text = dedent(
+        """\
+        import torch
+        from huggingface_hub import hf_hub_download
+
+        class State:
+            def load(self, snapshot):
+                self.model.load_state_dict(torch.load(snapshot)["model"])
+
+            def save(self, snapshot):
+                torch.save({"model": self.model.state_dict()}, snapshot)
+
+        def restore(snapshot):
+            return torch.load(hf_hub_download(snapshot, "last.pt"))
+        """
+    )
+    settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
+    own, downloaded = check(Source(Path("a.py"), text), settings)
+    assert (own.impact, downloaded.impact) == (Impact.LOW, Impact.MEDIUM)
