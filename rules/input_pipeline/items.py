@@ -102,3 +102,18 @@ class Items(Part):
             return False
         same = self.module.source(size.args[0].value) == self.module.source(dataset)
         return same and self.module.qualified(size.func) == "builtins.len"
+
+
+def made_like(module: Module, call: cst.Call) -> str | None:
+    """Return the code of the loader whose data, and other arguments, a loader is made with:
+    ``train_loader`` of ``DataLoader(train_loader.dataset, batch_size=train_loader.batch_size)``.
+    """
+    read: dict[str, set[str]] = {}
+    for arg in call.args:
+        for node in (arg.value, *module.tree.descendants(arg.value)):
+            if isinstance(node, cst.Attribute) and isinstance(node.value, (cst.Name, cst.Attribute)):
+                read.setdefault(module.source(node.value), set()).add(node.attr.value)
+    return next((owner for owner, names in read.items() if "dataset" in names and names & _ARGUMENTS), None)
+
+
+_ARGUMENTS = frozenset({"batch_sampler", "batch_size", "collate_fn", "drop_last", "sampler"})
