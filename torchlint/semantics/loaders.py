@@ -9,7 +9,7 @@ leaves the file it is incomplete, and says so.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -334,6 +334,36 @@ class Loaders(Part):
             for call in self.batch_sources(name).calls:
                 found.setdefault(call, []).append(name)
         return found
+
+    def keys_read(self, call: cst.Call) -> frozenset[str]:
+        """Return the keys by which the program reads parts of a loader's batches, one in another
+        included.
+        """
+        found: set[str] = set()
+        for each in self._users:
+            for name in each._named.get(call, ()):
+                for read in (name, *each._rebuilt(name)):
+                    item = each.tree.parent(read)
+                    while isinstance(item, cst.Subscript):
+                        match item.slice:
+                            case [cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))]:
+                                found.add(str(key.evaluated_value))
+                        item = each.tree.parent(item)
+        return frozenset(found)
+
+    def _rebuilt(self, batch: cst.Name) -> Sequence[cst.Name]:
+        """Return the reads of a name with the parts of a batch:
+        ``batch = {k: v.cuda() for k, v in batch.items()}``.
+        """
+        node: cst.CSTNode | None = batch
+        for kind in (cst.Attribute, cst.Call, cst.CompFor, cst.DictComp, cst.Assign):
+            node = self.tree.parent(node) if node is not None else None
+            if not isinstance(node, kind):
+                return ()
+        assert isinstance(node, cst.Assign)
+        target = node.targets[0].target
+        binding = self.module.binding_of(target) if isinstance(target, cst.Name) else None
+        return self.module.uses(binding) if binding is not None else ()
 
     def only_sampled(self, call: cst.Call) -> bool:
         """Return whether each loader that ``call`` makes is only asked for one batch, as to look at it."""
