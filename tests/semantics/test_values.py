@@ -245,6 +245,7 @@ PROGRAMS = {
         z = b.device  #: b.device => kind=device
         aa = b.shape[0]  #: b.shape[0] => kind=number
         bb = torch.cat([b, b])  #: torch.cat([b, b]) => kind=tensor device=accelerator
+        ch = torch.cat([found.unsqueeze(0), torch.zeros(3)])  #: torch.cat([found.unsqueeze(0), torch.zeros(3)]) => device=cpu
         cc = b is None  #: b is None => kind=bool
         dd = b.cpu().numpy()  #: b.cpu() => device=cpu; b.cpu().numpy() => kind=ndarray
         ee = torch.tensor([1.0]).to(b)  #: torch.tensor([1.0]).to(b) => device=accelerator

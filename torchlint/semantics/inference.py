@@ -363,6 +363,8 @@ class Inference:
                     # ``if isinstance(out, tuple): out = out[0]``: a batch, or an output, of several parts.
                     return narrowed._replace(item=result._replace(kind=Kind.BATCH, constant=MISSING))
                 return narrowed
+        if result.tensorlike and any(map(self.clues.packed_by, bindings)):
+            return result.on(Device.CPU).attached(Graph.DETACHED)
         if result.kind is Kind.BATCH and (
             self.clues.by_use(node).kind is Kind.TENSOR
             or any(self.clues.taken_as_tensor(b) for b in bindings)
