@@ -75,7 +75,8 @@ def _is_optional(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
-    """Return whether a program that does not train copies what a model gave it, at most once a round.
+    """Return whether a program that does not train copies what a model gave it, at most once a round,
+    as an array, a tensor or a list.
 
     Results are wanted in host memory in the end, and collected on the device they take its memory. A copy of
     each item of a batch waits far more often than that, and a number, such as a loss or how many were right,
@@ -123,8 +124,14 @@ def reduced_by(module: Module, copy: cst.Call) -> str | None:
 
 
 def _becomes_number(module: Module, copy: cst.Call) -> bool:
-    """Return whether the program goes on with a single number: ``loss.cpu()``, ``correct.cpu().sum()``."""
+    """Return whether the program goes on with a single number: ``loss.cpu()``, ``correct.cpu().sum()``,
+    ``loss.item()``.
+    """
     tensor = host_copy(module, copy)
+    if tensor is None:
+        tensor = conversion(module, copy)
+        if last_name(copy.func) != "tolist":
+            return True
     single = tensor is not None and has_no_dimension(module, tensor) is True
     return single or reduced_by(module, copy) is not None or is_measured(module, copy)
 

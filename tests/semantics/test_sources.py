@@ -43,6 +43,31 @@ WAYS = {
         Through.ITEMS | Through.PARAMETERS,
         "?",
     ),
+    "argument of a method": (
+        "class A:\n    def f(self, a):\n        seen(a)\nA().f(one())\nA.f(A(), two())",
+        Through.PARAMETERS,
+        "one() two()",
+    ),
+    "argument of a method by another name": (
+        "class A:\n    def f(self, a):\n        seen(a)\nf = A.f\nf(A(), one())\ng = A().f\ng(two())",
+        Through.PARAMETERS,
+        "one() two()",
+    ),
+    "argument of a class method": (
+        "class A:\n    @classmethod\n    def f(cls, a):\n        seen(a)\nA().f(one())\nA.f(two())",
+        Through.PARAMETERS,
+        "one() two()",
+    ),
+    "argument of a static method": (
+        "class A:\n    @staticmethod\n    def f(a):\n        seen(a)\nA().f(one())\nA.f(two())",
+        Through.PARAMETERS,
+        "one() two()",
+    ),
+    "argument of the method of a base": (
+        "class A:\n    def f(self, a):\n        seen(a)\nclass B(A):\n    def g(self): A.f(self, one())",
+        Through.PARAMETERS,
+        "one()",
+    ),
     "nobody calls": ("def f(a):\n    seen(a)", Through.PARAMETERS, "?"),
     "result": (
         "def f(p):\n    if p:\n        return one()\n    return two()\nseen(f(1))",

@@ -380,7 +380,7 @@ class GradModes(Part):
         return any(binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(name))
 
     def _wrapped(self, function: cst.FunctionDef) -> Grad | None:
-        """Return ``evaluate = torch.no_grad()(evaluate)``."""
+        """Return the mode that ``evaluate = torch.no_grad()(evaluate)`` gives a function."""
         binding = self.names.by_node.get(function)
         if binding is None or self.module.classes.owner(function) is not None:
             return None

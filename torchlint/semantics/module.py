@@ -307,7 +307,7 @@ class Module:
         callee = self.value(call.func)
         definition = callee.definition
         if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
-            bound = isinstance(definition, cst.FunctionDef) and callee.receiver is not None
+            bound = self.classes.binds_first(definition, named_by_class=callee.named_by_class)
             return calls.signature_of_function(override or definition, bound=bound), callee.presets
         if isinstance(definition, cst.ClassDef) and callee.kind is Kind.CLASS:
             info = self.classes.info(definition)

@@ -48,6 +48,7 @@ from ..remedies import (
     WITH_OTHERS,
     as_spelt,
     called,
+    counts_rounds,
     in_forward,
     inline,
     now_and_then,
@@ -165,8 +166,10 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     fix = None if purpose or narrowed else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
-    kept = purpose or not (needless or narrowed)
-    slight = kept and (beside_staying_wait(module, call, hot) or keeps_results(module, call, hot))
+    smaller = narrowed and not purpose
+    slight = not smaller and (
+        beside_staying_wait(module, call, hot) or (not needless and keeps_results(module, call, hot))
+    )
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = FROM_HOST
@@ -207,7 +210,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy_":
         into = inline(module, call.func.value)
         return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and synchronize after the loop"
-    if shown(module, call) and not runs_as_function(hot):
+    if shown(module, call) and counts_rounds(hot):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
     # Detached and kept for later, it would take no part in the backward pass.
     if in_forward(hot) or Backpropagation.of(module).reaches(call):
