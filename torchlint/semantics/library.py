@@ -431,7 +431,8 @@ class Library:
             elif value.kind in (Kind.LIST, Kind.TUPLE, Kind.ITERATOR):
                 item = item_of(value)
                 parts = value.elements or (() if item is None else (item,))
-                tensors += [part for part in parts if part.tensorlike]
+                if any(part.tensorlike for part in parts):
+                    tensors += [part for part in parts if part.tensorlike or part.kind is Kind.UNKNOWN]
         graphless = dotted in results.GRAPHLESS_FUNCTIONS and not _differentiates_twice(node)
         made = self.from_fact(fact, tensors, node=node, graphless=graphless, name=name, origin=node)
         if dotted.startswith(("torch.", "torch.nn.functional.")):
