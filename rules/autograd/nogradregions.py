@@ -1129,10 +1129,10 @@ class NoGradRegions(Part):
         return any(self._evident_of_callers(function))
 
     def _decodes(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
-        """Return whether a forward pass is run for one token after the other,
+        """Return whether a forward pass is run for one token after the other, or in front of those that are,
         and tokens are all that is kept.
         """
-        if frequency(self.module, node) is not Frequency.TOKEN or Backpropagation.of(self.module).asked_for:
+        if Backpropagation.of(self.module).asked_for or not self._runs_by_token(node, function):
             return False
         returned = [
             inner.value
@@ -1140,6 +1140,15 @@ class NoGradRegions(Part):
             if isinstance(inner, cst.Return) and inner.value is not None
         ]
         return all(map(self._is_of_tokens, returned)) and not self._stores_graph(function.body)
+
+    def _runs_by_token(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+        """Return whether a forward pass, or a later one of the same function, is run for each token."""
+        if frequency(self.module, node) is Frequency.TOKEN:
+            return True
+        return any(
+            frequency(self.module, call) is Frequency.TOKEN and self._evaluates(call)
+            for call in self.tree.within(function.body, self.tree.nodes(cst.Call))
+        )
 
     def _is_of_tokens(self, node: cst.BaseExpression) -> bool:
         """Return whether a tensor has no graph, or is the prompt with what was drawn from it:

@@ -364,6 +364,8 @@ class Inference:
                     # ``if isinstance(out, tuple): out = out[0]``: a batch, or an output, of several parts.
                     return narrowed._replace(item=result._replace(kind=Kind.BATCH, constant=MISSING))
                 return narrowed
+        if result.tensorlike and any(map(self.clues.packed_by, bindings)):
+            return result.on(Device.CPU).attached(Graph.DETACHED)
         if result.kind is Kind.BATCH and (
             self.clues.by_use(node).kind is Kind.TENSOR
             or any(self.clues.taken_as_tensor(b) for b in bindings)
@@ -1261,7 +1263,7 @@ class Inference:
                 if attr == "device":
                     return Value(Kind.DEVICE, device=Device.ACCELERATOR)
                 return self._method(base, attr)
-            case Kind.OBJECT if (held := field(base, attr)) is not None:
+            case Kind.OBJECT | Kind.TUPLE if (held := field(base, attr)) is not None:
                 known = base.origin is not None and not self._is_set_outside(attr, base.origin)
                 return held if known else held._replace(constant=MISSING, literal=False)
             case Kind.MODULE | Kind.DATASET | Kind.OBJECT | Kind.SAMPLER:
@@ -1711,10 +1713,47 @@ class Inference:
         if isinstance(func, cst.Call) and len(node.args) == 1 and len(func.args) == 1:
             if self.names.qualified(func.func) == "builtins.type":
                 return self._made_alike(func.args[0].value, node.args[0].value)
+        names = self._names_of_tuple(func)
+        if names and not any(argument.star for argument in node.args):
+            return self._named_tuple(node, names)
         callee = self.value(func)
         if callee is BOTTOM:
             return callee
         return self.call_of(callee, node)
+
+    def _names_of_tuple(self, func: cst.BaseExpression) -> tuple[str, ...]:
+        """Return the names of the elements where ``func`` is a class
+        that ``namedtuple("Loss", "total kl")`` has made.
+        """
+        binding = self.names.assignment(func) if isinstance(func, cst.Name) else None
+        made = binding.value if binding is not None else None
+        if not isinstance(made, cst.Call) or len(made.args) < 2:
+            return ()
+        if self.names.qualified(made.func) not in _NAMED_TUPLES:
+            return ()
+        match made.args[1].value:
+            case cst.SimpleString(raw_value=text):
+                return tuple(text.replace(",", " ").split())
+            case cst.List(elements=elements) | cst.Tuple(elements=elements):
+                pairs = (each.value for each in elements)
+                firsts = [
+                    pair.elements[0] if isinstance(pair, cst.Tuple) and pair.elements else each
+                    for each, pair in zip(elements, pairs, strict=True)
+                ]
+                texts = [e.value.raw_value for e in firsts if isinstance(e.value, cst.SimpleString)]
+                return tuple(texts) if len(texts) == len(elements) else ()
+        return ()
+
+    def _named_tuple(self, node: cst.Call, names: tuple[str, ...]) -> Value:
+        """Return the tuple that a call makes of its arguments, with the names of its elements."""
+        given = {
+            argument.keyword.value if argument.keyword is not None else names[min(place, len(names) - 1)]: (
+                solid(self.value(argument.value))
+            )
+            for place, argument in enumerate(node.args)
+        }
+        elements = tuple(given.get(name, UNKNOWN) for name in names)
+        return Value(Kind.TUPLE, elements=elements, fields=tuple(sorted(zip(names, elements, strict=True))))
 
     def _default_of_field(self, node: cst.Call) -> Value:
         """Return what ``field(default=…)`` or ``field(default_factory=…)`` puts into an object of a
@@ -2131,6 +2170,7 @@ _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TU
 # What heirs in other files, or callers, put where a class has ``None``, and its name tells.
 # What is on no device, and what a function names that may compute elsewhere than where its arguments are.
 _NOWHERE = frozenset({Kind.BOOL, Kind.DTYPE, Kind.NONE, Kind.NUMBER, Kind.SHAPE, Kind.STRING})
+_NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 _PLACES = frozenset({"cuda", "device", "self", "to", "type_as"})
 _PLAIN = frozenset({Kind.BOOL, Kind.NUMBER, Kind.STRING})
 _PUT_THERE_LATER = frozenset({Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER, Kind.DEVICE})
