@@ -26,6 +26,7 @@ from torchlint.semantics.values import Device, Kind, Memory, Value
 from .factories import factory, takes_no_data
 from .invariance import needless_move
 from .roundtrips import copied_back_from
+from .sizes import holds_nothing
 from .stakes import in_row, in_server
 from .waits import after_a_guard, waiting_place
 
@@ -97,6 +98,8 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     if source is None or last_name(copy.func) == "copy_":
         return source
     if made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
+        return None
+    if holds_nothing(module, source):
         return None
     return None if needless_move(module, copy) is not None else source
 

@@ -1393,6 +1393,8 @@ class Inference:
                 joined = self._joined(question, info.node, lambda: [self._assigned_to_attribute(assigned)])
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
                 return joined.on(base.device) if base.device is Device.CPU else joined
+            if joined == UNKNOWN:
+                return self._declared_field(info, attr)
             return joined
         shared = self._class_attribute(info, attr)
         if shared.known:
@@ -1439,6 +1441,14 @@ class Inference:
             bindings = self.names.scope_of(ancestor.node).bindings.get(attr)
             if bindings:
                 return join(map(self._field, bindings))
+        return UNKNOWN
+
+    def _declared_field(self, info: ClassInfo, attr: str) -> Value:
+        """Return what an annotation in the body of a class promises of an attribute."""
+        for ancestor in info.lineage:
+            self.effort.spent += 1
+            for binding in self.names.scope_of(ancestor.node).bindings.get(attr, ()):
+                return self.annotations.of_binding(binding) or UNKNOWN
         return UNKNOWN
 
     def _field(self, binding: Binding) -> Value:
