@@ -89,7 +89,7 @@ class Trace:
                 self._keep(f"result {name} of step {self._step}".replace("  ", " "), tensor)
 
     def boundary(self) -> bool:
-        """Return the end of a step; False once there have been enough."""
+        """Take note of the end of a step; return whether more are wanted."""
         if self._step <= self._wanted:
             self._step += 1
             if self._step > self._wanted:
