@@ -158,7 +158,7 @@ def test_a_variant_that_there_is_no_time_for_is_not_even_examined(session: Timed
 def test_a_recording_takes_a_start_and_the_steps_before_it(session: Timed) -> None:
     examined = replace(session.examinations[ORIGINAL], startup_seconds=7.0)
     session.examinations = {ORIGINAL: examined}
-    assert session.recording_seconds == pytest.approx(7.0 + 15 * 0.1 + WRITING)
+    assert session.recording_seconds == pytest.approx(7.0 + 13 * 0.1 + WRITING)
     long = {ORIGINAL: replace(examined, step_seconds=2.0)}
     session.examinations = long
     assert session.recording_seconds == pytest.approx(7.0 + 3 * 2.0 + WRITING), "two that lead to it, and one"

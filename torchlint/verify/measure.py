@@ -554,8 +554,6 @@ class Session:
     def record(self, name: str, variant: str) -> Recording:
         """Run a variant once, and record some of its steps as the recording ``name``."""
         path = self.folder / f"{name}.timeline"
-        if self._left() <= 0:
-            return Recording(name, missing="the time was up")
         with self._spending("recording"), self.pool.process(variant, "record") as process:
             try:
                 steps = {"lead_steps": self._lead, "recorded_steps": self._recorded_steps}
@@ -1024,7 +1022,7 @@ LEAST_LEAD, MOST_LEAD = 2, 10
 """How many steps run before the first that is recorded,"""
 LEADING = 5.0
 """and for how many seconds at most, unless there are fewer than the least."""
-MOST_RECORDED, RECORDED_SECONDS = 5, 1.0
+MOST_RECORDED, RECORDED_SECONDS = 3, 1.0
 """How many steps are recorded at most, and for how long unless it is a single one: the steadiest is kept."""
 WRITING = 1.0
 """Seconds that it takes to write and read a recording, about."""
