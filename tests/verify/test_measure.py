@@ -313,3 +313,13 @@ def test_what_was_never_timed_gets_no_more(session: Timed) -> None:
     session.time_more(lambda *_: None)
     assert replicates(session) == []
     assert session.half_width == float("inf")
+
+
+def test_without_any_time_left_nothing_is_started(program: tuple[Session, Clock, list[Program]]) -> None:
+    session, clock, started = program
+    session.allow(0.0)
+    session.time(lambda *_: None)
+    assert started == [] and clock.now == 0.0, "a single process of each variant has no verdict anyway"
+    (found,) = session.measurement().comparisons
+    assert found.verdict is Verdict.UNMEASURED
+    assert session.notes[0].startswith("the time was up before anything could be timed")
