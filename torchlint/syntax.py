@@ -414,7 +414,7 @@ class SyntaxTree:
         names = tuple(definition.name.value for definition in reversed(around))
         return names, self.order[node] - (self.order[around[0]] if around else 0)
 
-    def handlers(self, node: cst.CSTNode) -> Iterator[cst.ExceptHandler]:
+    def handlers(self, node: cst.CSTNode) -> Iterator[cst.ExceptHandler | cst.ExceptStarHandler]:
         """Yield the handlers around ``node`` that may catch what it raises within its function,
         innermost first.
         """
@@ -422,7 +422,7 @@ class SyntaxTree:
         for ancestor in self.ancestors(node):
             if isinstance(ancestor, (cst.FunctionDef, cst.Lambda)):
                 return
-            if isinstance(ancestor, cst.Try) and child is ancestor.body:
+            if isinstance(ancestor, (cst.Try, cst.TryStar)) and child is ancestor.body:
                 yield from ancestor.handlers
             child = ancestor
 

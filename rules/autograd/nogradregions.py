@@ -17,7 +17,7 @@ from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.frequency import frequency
+from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
@@ -26,6 +26,7 @@ from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters, dotted_text
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, traced
 from torchlint.semantics.spellings import last_name
@@ -627,9 +628,7 @@ class NoGradRegions(Part):
         return not self._trains_or_exports
 
     def _is_forward_pass(self, call: cst.Call) -> bool:
-        """Return what ``_runs_model`` does, of a model that is no copy of another:
-        those are often frozen elsewhere.
-        """
+        """Return whether a call runs a model, and no copy of one: copies are often frozen elsewhere."""
         return not has(last_name(self._model_run(call)), Role.COPY) and self._runs_model(call)
 
     def _model_run(self, call: cst.Call) -> cst.BaseExpression:
@@ -703,6 +702,8 @@ class NoGradRegions(Part):
             self.tree.source(call.func)
             for call in self.tree.nodes(cst.Call)
             if isinstance(call.func, cst.Attribute) and call.func.attr.value not in RETURNS_SELF
+            # What a model makes to begin with, such as an empty state, is no pass.
+            if not begins(call.func.attr.value, *_MAKES)
             if call.args and module.qualified(call.func) is None
             if module.callee(call) is None and module.value(call.func.value).kind is Kind.MODULE
             if grad(module, call) is Grad.ON and Backpropagation.of(module).reaches(call)
@@ -1170,16 +1171,12 @@ class NoGradRegions(Part):
 
     def _over_data(self, node: cst.CSTNode) -> bool:
         """Return whether one of the loops around ``node`` goes over batches of data."""
-        iterables: list[cst.CSTNode] = []
-        for loop in self.module.flow.loops(node):
-            if isinstance(loop, cst.For):
-                iterables.append(loop.iter)
-            elif not isinstance(loop, cst.While):
-                iterables.append(loop.for_in.iter)
+        iterables = map(iterable_of, self.module.flow.loops(node))
         return any(
             isinstance(part, (cst.Name, cst.Attribute))
             and (self.module.value(part).kind is Kind.LOADER or ends(last_name(part), *_DATA))
             for iterable in iterables
+            if iterable is not None
             for part in self.tree.descendants(iterable)
         )
 
@@ -1364,13 +1361,9 @@ class NoGradRegions(Part):
     def _returns_graph(self, function: cst.FunctionDef) -> bool:
         """Return whether a tensor with its graph is returned or yielded."""
         return any(
-            isinstance(inner, (cst.Return, cst.Yield))
-            and isinstance(inner.value, cst.BaseExpression)
-            and self.module.function(inner) is function
-            and any(
-                Backpropagation.of(self.module).carries_graph(v) for v in self._held(inner.value, function)
-            )
-            for inner in self.tree.descendants(function.body)
+            isinstance(given := each.value, cst.BaseExpression)
+            and any(Backpropagation.of(self.module).carries_graph(v) for v in self._held(given, function))
+            for each in self.module.flow.exits(function)
         )
 
     def _held(self, value: cst.BaseExpression, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:

@@ -132,7 +132,6 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "compilation",
             "contexts",
             "evidence",
-            "frequency",
             "gradmode",
             "model",
             "origins",

@@ -66,6 +66,7 @@ from torchlint.semantics.values import (
     NDARRAY,
     NONE,
     NUMBER,
+    OF_CLASS,
     SHAPE,
     STRING,
     TENSOR,
@@ -422,8 +423,8 @@ class Inference:
         )
 
     def _is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
-        """Return the same as ``_is_read_as_array`` for ``out.tensor``
-        where it is the same in one function.
+        """Return whether ``out.tensor`` is read as an array elsewhere in the function,
+        as ``_is_read_as_array`` tells of names.
         """
         spelt = dotted_text(node)
         reads = self._attributes_read_as_arrays.get(spelt) if spelt is not None else None
@@ -820,7 +821,7 @@ class Inference:
         return Value(Kind.LIST, item=item) if item.known else Value(Kind.LIST)
 
     def element(self, value: Value, index: int | None = None) -> Value:
-        """Return ``value[index]``; an unknown index (None) gives what every item has in common."""
+        """Return the value of ``value[index]``; for an unknown index (None) what every item has in common."""
         if value.elements is not None:
             if index is not None and -len(value.elements) <= index < len(value.elements):
                 return value.elements[index]
@@ -1215,7 +1216,7 @@ class Inference:
         )
 
     def attribute(self, base: Value, attr: str, node: cst.CSTNode | None = None) -> Value:
-        """Return ``base.attr``."""
+        """Return the value of ``base.attr``."""
         if base.alternatives:
             # Whoever asks for what some of them lack knows that it is none of those.
             having = [one for one in base.each if not self._lacks(one, attr)]
@@ -1272,7 +1273,7 @@ class Inference:
             case Kind.CLASS if isinstance(base.definition, cst.ClassDef):
                 method = self.classes.info(base.definition).method(attr)
                 if method is not None:
-                    return Value(Kind.FUNCTION, definition=method)
+                    return Value(Kind.FUNCTION, definition=method, receiver=OF_CLASS)
                 return self._class_attribute(self.classes.info(base.definition), attr)
             case Kind.STRING | Kind.NUMBER | Kind.LIST | Kind.TUPLE | Kind.DICT | Kind.SHAPE:
                 return self._method(base, attr)
@@ -1503,7 +1504,7 @@ class Inference:
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
-        """Return ``args.device`` after ``args.device = …`` somewhere in the file, spelt the same way.
+        """Return the value of ``args.device`` where the file assigns it under the same spelling.
 
         Of a parameter also after such an assignment in the files of all its callers.
         """
@@ -1676,7 +1677,7 @@ class Inference:
         return base.item if base.item is not None else self._stored(node)
 
     def _stored(self, node: cst.Subscript) -> Value:
-        """Return ``d[key]`` where the file stores something under the same spelling of the key."""
+        """Return the value of ``d[key]`` where the file stores something under the same spelling."""
         spelt = self.tree.source(node)
         stores = self._subscript_stores.get(spelt)
         if stores is None:
@@ -1755,7 +1756,9 @@ class Inference:
         return promised if promised.device is not Device.UNKNOWN else promised.on(value.device)
 
     def _made_alike(self, model: cst.BaseExpression, items: cst.BaseExpression) -> Value:
-        """Return ``type(batch)(move(item) for item in batch)``: the same container of other items."""
+        """Return the value of ``type(batch)(move(item) for item in batch)``:
+        the same container of other items.
+        """
         container, given = self.value(model), self.value(items)
         if container is BOTTOM or given is BOTTOM:
             return BOTTOM
@@ -1859,7 +1862,7 @@ class Inference:
         """Return what a method of a registry returns that has something: that, or what calling it gives."""
         if self.link is not None and self.tree.is_elsewhere(method):
             return self.counterpart(self.link.home(method))._handed_out(method, held)
-        for way_out in self._exits.get(method, ()):
+        for way_out in self.flow.exits(method):
             given = way_out.value if isinstance(way_out, cst.Return) else None
             if given is not None and self._is_entry(given):
                 return held
@@ -1878,7 +1881,7 @@ class Inference:
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))):
                 registry = self.classes.instance_class(owner)
                 method = self.classes.info(registry).method(name) if registry is not None else None
-                ways_out = self._exits.get(method, ()) if method is not None else ()
+                ways_out = self.flow.exits(method) if method is not None else ()
                 return any(
                     isinstance(each, cst.Return) and each.value is not None and self._is_entry(each.value)
                     for each in ways_out
@@ -2030,16 +2033,6 @@ class Inference:
 
     # ------------------------------------------------------------------ functions of the file
 
-    @cached_property
-    def _exits(self) -> dict[cst.CSTNode, list[cst.CSTNode]]:
-        """By function: its ``return`` and ``yield`` nodes."""
-        found: dict[cst.CSTNode, list[cst.CSTNode]] = {}
-        for node in self.tree.nodes(cst.Return, cst.Yield):
-            function = self.tree.enclosing(node, cst.FunctionDef, cst.Lambda)
-            if function is not None:
-                found.setdefault(function, []).append(node)
-        return found
-
     def returned(self, function: Function) -> Value:
         """Return what a function of this file returns, whoever calls it; a generator is an iterator."""
         if isinstance(function, cst.Lambda):
@@ -2047,7 +2040,7 @@ class Inference:
         return self.value(function)
 
     def _returned(self, function: cst.FunctionDef) -> Value:
-        exits = self._exits.get(function, [])
+        exits = self.flow.exits(function)
         yielded = [
             self.iterated(self.value(e.value.item)) if isinstance(e.value, cst.From) else self.value(e.value)
             for e in exits

@@ -30,7 +30,7 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
+from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has, names_model
@@ -388,6 +388,8 @@ class Places(Part):
             return None if called.device is Device.CPU else _Work(Heat.HOT, False, Reason(Cause.MODULE_CALL))
         functions = self.module.callees(call)
         if functions:
+            if any(map(self._is_pass, functions)):
+                return _Work(Heat.HOT, False, Reason(Cause.MODULE_METHOD))
             return self._work_of_functions(functions)
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
             if runs_given_model(self.module, call) or hands_over_model(self.module, call):
@@ -417,7 +419,7 @@ class Places(Part):
         """
         done, stepping, working = _Work(), 0, 0
         for function in functions:
-            if not self._yields(function):
+            if not self.module.flow.yields(function):
                 work = self._work_of(function)
                 done.add(work)
                 done.add_inner(work)
@@ -480,18 +482,14 @@ class Places(Part):
 
     def over_loader(self, loop: Loop) -> bool:
         """Return whether the loop goes over the batches of a loader."""
-        if isinstance(loop, cst.While):
-            return False
-        return any(
-            self._is_loader(part)
-            for part in iterated(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter)
-        )
+        iterable = iterable_of(loop)
+        return iterable is not None and any(map(self._is_loader, iterated(iterable)))
 
     def _over_several(self, loop: Loop) -> bool:
         """Return whether the loop goes through several loaders, and not through the batches of one."""
-        if isinstance(loop, cst.While):
+        iterable = iterable_of(loop)
+        if iterable is None:
             return False
-        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
         if isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys"):
             return True
         return any((last_name(part) or "").endswith("loaders") for part in iterated(iterable))
@@ -522,10 +520,8 @@ class Places(Part):
         """Return whether the loop goes through the parts of a model,
         so that all of it is one forward pass.
         """
-        if isinstance(loop, cst.While):
-            return False
-        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
-        for part in iterated(iterable):
+        iterable = iterable_of(loop)
+        for part in iterated(iterable) if iterable is not None else ():
             value = self.module.value(part)
             if value.kind is Kind.MODULE or (value.item is not None and value.item.kind is Kind.MODULE):
                 return True
@@ -533,10 +529,8 @@ class Places(Part):
 
     def _over_parameters(self, loop: Loop) -> bool:
         """Return whether the loop goes through the parameters of a model, as set-up and reports do."""
-        if isinstance(loop, cst.While):
-            return False
-        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
-        for part in iterated(iterable):
+        iterable = iterable_of(loop)
+        for part in iterated(iterable) if iterable is not None else ():
             value = self.module.value(part)
             if value.kind is Kind.PARAMETERS or (value.item is not None and value.item.leaf):
                 return True
@@ -605,7 +599,7 @@ class Places(Part):
 
     def _is_short(self, loop: Loop) -> bool:
         """Return whether a loop has a few rounds that the file spells out: ``range(6)``, ``(0.5, 2.0)``."""
-        match _gone_through(loop):
+        match iterable_of(loop):
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 return len(elements) < _SHORT
             case cst.Call(func=cst.Name(value="range"), args=[cst.Arg(value=cst.Integer(value=count))]):
@@ -834,24 +828,9 @@ class Places(Part):
 
     def _streams(self, node: cst.CSTNode, function: Function) -> bool:
         """Return whether ``node`` runs for each item that a generator function yields."""
-        if not isinstance(function, cst.FunctionDef) or function not in self._generators:
-            return False
-        return any(self.tree.contains(loop, node) for loop in self._generators[function])
-
-    def _yields(self, function: Function) -> bool:
-        """Return whether a function is a generator function."""
-        return function in self._generators
-
-    @cached_property
-    def _generators(self) -> dict[Function, list[cst.For | cst.While]]:
-        """The generator functions, each with the loops that it yields from."""
-        found: dict[Function, list[cst.For | cst.While]] = {}
-        for node in self.tree.nodes(cst.Yield):
-            function = self.module.function(node)
-            if function is not None:
-                yielding = found.setdefault(function, [])
-                yielding.extend(self.module.flow.statement_loops(node))
-        return found
+        flow = self.module.flow
+        yields = flow.yields(function) if function is not None else ()
+        return any(self.tree.contains(loop, node) for each in yields for loop in flow.statement_loops(each))
 
     def _every_step(self, function: Function) -> Reason | None:
         """Return why a function runs every step whoever calls it; None if it does not."""
@@ -880,6 +859,17 @@ class Places(Part):
             return None
         # What an agent observes, it does at every step of its environment, and learns every few of them.
         return Reason(Cause.TRAINING_STEP if self._work_of(function).trains else Cause.METHOD, name)
+
+    def _is_pass(self, function: Function) -> bool:
+        """Return whether a function is the ``forward`` of a module,
+        which goes through it once, whatever loops there are in it.
+        """
+        if not isinstance(function, cst.FunctionDef) or function.name.value != "forward":
+            return False
+        owner = self.module.classes.owner(function)
+        if owner is None or self.module.classes.info(owner).kind is not Kind.MODULE:
+            return False
+        return not self._is_whole_run(function)
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
         """Return whether a ``forward`` is that of a trainer, with its loop of steps,
@@ -1187,10 +1177,3 @@ def _is_main_test(guard: Guard) -> bool:
             )
         case _:
             return False
-
-
-def _gone_through(loop: Loop) -> cst.BaseExpression | None:
-    """Return what a ``for`` loop or comprehension goes through."""
-    if isinstance(loop, COMPREHENSIONS):
-        return loop.for_in.iter
-    return loop.iter if isinstance(loop, cst.For) else None
