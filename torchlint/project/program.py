@@ -77,10 +77,9 @@ class Trees:
 
     def keep(self, files: Collection[Path]) -> None:
         """Forget the trees of all other files, about which nobody may ask any more."""
-        for file in [file for file in self._kept if file not in files]:
-            _, tree = self._kept.pop(file)
-            if tree is not None and tree.forest is self.forest and self.forest.trees.get(tree.rank) is tree:
-                self.forest.fell(tree.rank)
+        gone = [self._kept.pop(file)[1] for file in [file for file in self._kept if file not in files]]
+        trees = self.forest.trees
+        self.forest.fell([tree.rank for tree in gone if tree is not None and trees.get(tree.rank) is tree])
 
     def close(self) -> None:
         """Forget all trees; one that was planted by somebody else stands alone again."""

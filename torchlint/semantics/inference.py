@@ -1297,6 +1297,8 @@ class Inference:
         if isinstance(base.definition, cst.ClassDef):
             info = self.classes.info(base.definition)
             own = self._instance_attribute(info, attr, base)
+            if own is not None and own.kind is Kind.NONE:
+                own = self._put_there_by_heirs(base.definition, attr, base) or own
             if own is not None:
                 return self._as_made(base, attr, own)
             if base.kind is Kind.MODULE and info.lightning:
@@ -1364,6 +1366,15 @@ class Inference:
             if any(each.classes.instance_class(owner) is None for owner in targets):
                 return True
         return False
+
+    def _put_there_by_heirs(self, definition: cst.ClassDef, attr: str, base: Value) -> Value | None:
+        """Return what heirs of a class have where it only keeps the place, ``config = None``;
+        None if that is nothing of one kind that is made to be put there.
+        """
+        heirs = map(self.classes.info, self.classes.heirs(definition))
+        defined = [self._instance_attribute(heir, attr, base) for heir in heirs]
+        put = join(one for one in defined if one is not None and one.kind is not Kind.NONE)
+        return put if put.kind is Kind.OBJECT or put.kind in _PUT_THERE_LATER else None
 
     def _is_module_dict(self, module: Value) -> bool:
         if isinstance(module.definition, cst.ClassDef):
@@ -2177,12 +2188,12 @@ def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]
 
 _COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
-# What heirs in other files, or callers, put where a class has ``None``, and its name tells.
 # What is on no device, and what a function names that may compute elsewhere than where its arguments are.
 _NOWHERE = frozenset({Kind.BOOL, Kind.DTYPE, Kind.NONE, Kind.NUMBER, Kind.SHAPE, Kind.STRING})
 _NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 _PLACES = frozenset({"cuda", "device", "self", "to", "type_as"})
 _PLAIN = frozenset({Kind.BOOL, Kind.NUMBER, Kind.STRING})
+# What heirs, or callers, put where a class has ``None``; in other files its name tells.
 _PUT_THERE_LATER = frozenset({Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER, Kind.DEVICE})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {
