@@ -53,6 +53,39 @@ case(
 )
 case(
     "TL205",
+    "a message about a large loss, which is as good every hundred steps",
+    False,
+    """\
+    import torch
+
+    def train(model, loader, optimizer, criterion):
+        model.cuda()
+        for x, y in loader:
+            loss = criterion(model(x.cuda()), y.cuda())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if loss > 100:
+                print("large loss")
+    """,
+)
+case(
+    "TL205",
+    "a number that the host needs as how many classes there are",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Route(nn.Module):
+        def forward(self, x: torch.Tensor, experts: torch.Tensor, most: int):
+            x, experts = x.cuda(), experts.cuda()
+            return x, F.one_hot(experts, max(experts.max() + 1, most))
+    """,
+)
+case(
+    "TL205",
     "a number that may as well be a tensor",
     False,
     """\
@@ -120,6 +153,42 @@ case(
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "what a decoding loop does next by a value of its own",
+    True,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def generate(model, tokens: torch.Tensor, device):
+        model, tokens, depth = model.to(device).eval(), tokens.to(device), 0
+        for _ in range(100):
+            chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
+            if chosen[0] > 8:
+                print("long")
+            tokens = torch.cat([tokens, chosen], 1)
+        return tokens
+    """,
+)
+case(
+    "TL205",
+    "a choice between values in a decoding loop",
+    False,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def generate(model, tokens: torch.Tensor, device):
+        model, tokens = model.to(device).eval(), tokens.to(device)
+        for _ in range(100):
+            chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
+            if chosen[0] > 8:
+                chosen = chosen - 8
+            tokens = torch.cat([tokens, chosen], 1)
+        return tokens
     """,
 )
 case(
@@ -192,6 +261,39 @@ case(
             tokens = tokens[:, :-1]
             break
         return tokens
+    """,
+)
+case(
+    "TL203",
+    "all scores of an evaluation, of which only the places of the largest are kept",
+    False,
+    """\
+    import numpy as np
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader, metric):
+        for image, target in loader:
+            scores = model(image.cuda()).cpu().numpy()
+            metric.add_batch(target.numpy(), np.argmax(scores, axis=1))
+    """,
+)
+case(
+    "TL203",
+    "all scores of an evaluation, which are kept as well",
+    True,
+    """\
+    import numpy as np
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        kept, found = [], []
+        for image, _ in loader:
+            scores = model(image.cuda()).cpu().numpy()
+            kept.append(scores)
+            found.append(np.argmax(scores, axis=1))
+        return kept, found
     """,
 )
 case(
@@ -1301,6 +1403,122 @@ case(
     """,
 )
 case(
+    "TL202",
+    "a loss in a round of an evaluation that copies its predictions to the host behind it",
+    True,
+    """\
+    import torch
+
+    def evaluate(model, criterion, loader):
+        model.eval().cuda()
+        total, found = 0.0, []
+        with torch.no_grad():
+            for x, y in loader:
+                scores = model(x.cuda())
+                total += criterion(scores, y.cuda()).item()
+                _, chosen = torch.max(scores, 1)
+                found.extend(chosen.cpu().numpy())
+        return total, found
+    """,
+)
+case(
+    "TL202",
+    "a loss in a round of an evaluation whose results a method copies to the host",
+    True,
+    """\
+    import torch
+
+    class Results:
+        def __init__(self):
+            self.scores = []
+
+        def append(self, scores):
+            self.scores.extend(scores.cpu().numpy())
+
+    @torch.no_grad()
+    def evaluate(model, criterion, loader):
+        model.eval().cuda()
+        total, results = 0.0, Results()
+        for x, y in loader:
+            scores = model(x.cuda())
+            total += criterion(scores, y.cuda()).item()
+            results.append(scores)
+        return total, results
+    """,
+)
+case(
+    "TL202",
+    "a loss in a round of an evaluation that copies predictions to the host now and then",
+    False,
+    """\
+    import torch
+
+    def evaluate(model, criterion, loader):
+        model.eval().cuda()
+        total, found = 0.0, []
+        with torch.no_grad():
+            for i, (x, y) in enumerate(loader):
+                scores = model(x.cuda())
+                total += criterion(scores, y.cuda()).item()
+                if i % 100 == 0:
+                    found.extend(scores.cpu().numpy())
+        return total, found
+    """,
+)
+case(
+    "TL202",
+    "lists of results of an evaluation",
+    True,
+    """\
+    import torch
+    from sklearn.metrics import roc_auc_score
+
+    def evaluate(model, loader):
+        model.eval().cuda()
+        found = []
+        with torch.no_grad():
+            for x in loader:
+                found.extend(model(x.cuda()).tolist())
+        return roc_auc_score([0] * len(found), found)
+    """,
+)
+case(
+    "TL203",
+    "labels that the host has sent, next to predictions that it copies",
+    True,
+    """\
+    import torch
+
+    def evaluate(model, loader):
+        model.eval().cuda()
+        found, wanted = [], []
+        with torch.no_grad():
+            for x, y in loader:
+                y = y.cuda()
+                found.extend(model(x.cuda()).argmax(1).cpu().numpy())
+                wanted.extend(y.cpu().numpy())
+        return found, wanted
+    """,
+)
+case(
+    "TL203",
+    "labels that the host has sent, and nothing else",
+    False,
+    """\
+    import torch
+
+    def evaluate(model, metric, loader):
+        model.eval().cuda()
+        wanted = []
+        with torch.no_grad():
+            for x, y in loader:
+                y = y.cuda()
+                metric.update(model(x.cuda()).argmax(1), y)
+                wanted.extend(y.cpu().numpy())
+        return metric.compute(), wanted
+    """,
+)
+case(
     "TL203",
     "a copy of each item of a batch",
     False,
@@ -1931,6 +2149,8 @@ DOWNLOAD = "from huggingface_hub import hf_hub_download"
         (DOWNLOAD, SAVE, 'hf_hub_download(path, "weights.bin")', False),
         ("import os", "", 'os.path.join(os.path.dirname(__file__), "weights.bin")', True),
         ("import torch as th", SAVE.replace("torch", "th"), "path", True),
+        (DOWNLOAD, SAVE.replace(", path)\n", ', "%s/last.pt" % path)\n'), '"%s/last.pt" % path', True),
+        (DOWNLOAD, SAVE.replace(", path)\n", ', f"{path}/last.pt")\n'), 'f"{path}/other.pt"', False),
         (RESOURCES, SAVE, 'io.BytesIO(resources.read_binary("weights", pretrained))', True),
     ],
 )
@@ -1939,4 +2159,23 @@ def test_little_is_at_stake_in_checkpoints_of_the_program_itself(
 ) -> None:
     settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
     (found,) = check(Source(Path("a.py"), CHECKPOINT.format(imported, saved, loaded)), settings)
+    assert (found.impact is Impact.LOW) is low
+
+
+@pytest.mark.parametrize(("releases", "low"), [(">=1.8,<2.0", False), (">=1.8", True), ("unknown", True)])
+def test_little_is_at_stake_in_defaults_that_later_releases_have_changed(releases: str, low: bool) -> None:
+    text = dedent(
+        """\
+        import torch
+
+        def train(model, loader, loss):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss(model(x), y).backward()
+                optimizer.step()
+        """
+    )
+    target = Target.unknown() if releases == "unknown" else Target.parse(releases)
+    (found,) = check(Source(Path("a.py"), text), LintSettings(rules=("TL302",), target=target))
     assert (found.impact is Impact.LOW) is low

@@ -627,9 +627,7 @@ class NoGradRegions(Part):
         return not self._trains_or_exports
 
     def _is_forward_pass(self, call: cst.Call) -> bool:
-        """Return what ``_runs_model`` does, of a model that is no copy of another:
-        those are often frozen elsewhere.
-        """
+        """Return whether a call runs a model, and no copy of one: copies are often frozen elsewhere."""
         return not has(last_name(self._model_run(call)), Role.COPY) and self._runs_model(call)
 
     def _model_run(self, call: cst.Call) -> cst.BaseExpression:

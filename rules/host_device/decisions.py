@@ -16,14 +16,14 @@ from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import is_target
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import waits_within
+from torchlint.semantics.synchronisation import waits_within, written_arguments
 from torchlint.semantics.values import Kind
 
 from .needs import Need, needed_on_host
 from .neighbours import beside_staying_wait
 from .numbers import gone_through
 from .remedies import counter_of, now_and_then
-from .stakes import leaves_loop, slight
+from .stakes import in_server, leaves_loop, slight
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
@@ -43,9 +43,9 @@ class Outcome(IdentityEnum):
     """What a decision is for."""
 
     CHOICE = "one of two values: tensors are assigned, or computed in place, and nothing else is done"
-    CHECK = "an error, if what is expected does not hold"
+    CHECK = "an error or a message, if what is expected does not hold"
     GUARD = "a value that would be infinite, or not a number, in the other case"
-    ACTION = "what Python does: it leaves the loop or the function, prints, runs a model, makes lists"
+    ACTION = "what Python does: it leaves the loop or the function, runs a model, makes lists"
 
 
 def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
@@ -60,7 +60,7 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
                 return Outcome.ACTION
             return Outcome.GUARD if _guards(module, choice.test, (body, orelse)) else Outcome.CHOICE
         case cst.If() as branch:
-            if _only_raises(branch.body):
+            if _only_raises(branch.body) or _only_reports(module, branch):
                 return Outcome.CHECK
             if not _only_computes(module, branch):
                 return Outcome.ACTION
@@ -82,7 +82,11 @@ def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, h
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
     spared = spared and not begins_with_waits(module, tensor) and not _chooses_size(module, tensor)
     spared = spared and not beside_staying_wait(module, tensor, hot)
-    return Impact.HIGH if spared or (checks and trains) else slight(module, tensor)
+    if spared or (checks and trains):
+        return Impact.HIGH
+    # What Python does next cannot wait. Only servers are rid of that, at the cost of another design.
+    acts = what is Outcome.ACTION and not in_server(module, tensor)
+    return Impact.LOW if acts else slight(module, tensor)
 
 
 def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
@@ -201,6 +205,19 @@ def _only_raises(block: cst.BaseSuite) -> bool:
         isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], cst.Raise)
         for line in block.body
     )
+
+
+def _only_reports(module: Module, branch: cst.If) -> bool:
+    """Return whether all that a branch does is to print or log something."""
+    return branch.orelse is None and all(
+        isinstance(line, cst.SimpleStatementLine)
+        and all(isinstance(part, cst.Expr) and _reports(module, part.value) for part in line.body)
+        for line in branch.body.body
+    )
+
+
+def _reports(module: Module, node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and any(written_arguments(module, node))
 
 
 @remembered

@@ -155,8 +155,11 @@ def _is_size(module: Module, use: Use) -> bool:
     """Return whether an argument of what takes sizes is one: not the tensor that is padded,
     nor what fills it.
     """
-    if last_name(use.call.func) in ("full", "new_full") and use.argument is not use.call.args[0]:
+    name, first = last_name(use.call.func), use.argument is use.call.args[0]
+    if name in ("full", "new_full") and not first:
         return False
+    if name in ("one_hot", "pad") and module.qualified(use.call.func) is not None:
+        return not first
     return module.value(use.node).kind not in (Kind.TENSOR, Kind.NDARRAY)
 
 

@@ -88,13 +88,17 @@ def _could_be_later(module: Module, call: cst.Call) -> bool:
     """Return whether a call reads a number or a tensor
     that nothing in the same iteration needs on the host.
     """
-    copies = host_copy(module, call) is not None
-    if not copies and conversion(module, call) is None:
+    if host_copy(module, call) is None and conversion(module, call) is None:
         return False
     if module.flow.condition(call) is not None or _is_needed(module, call):
         return False
+    return waiting_place(module, call) is not None and not _keeps(module, call)
+
+
+def _keeps(module: Module, call: cst.Call) -> bool:
+    """Return whether a call copies the results of an evaluation to the host, which are wanted there."""
     hot = waiting_place(module, call)
-    return hot is not None and not (copies and keeps_results(module, call, hot))
+    return hot is not None and keeps_results(module, call, hot)
 
 
 def _is_needed(module: Module, call: cst.Call) -> bool:
@@ -116,9 +120,9 @@ def before_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> b
     """Return whether the host waits behind ``node`` for what the program cannot do without,
     before it runs a model.
 
-    That is a number or an array that the host needs, a selection that is the result, or a decision by which a
-    loop or function is left, on every way that the same iteration can take, in the functions that the hot
-    loop comes by as well.
+    That is a number or an array that the host needs, results of an evaluation, a selection that is the
+    result, or a decision by which a loop or function is left, on every way that the same iteration can take,
+    in the functions that the hot loop comes by as well.
     """
     at_end = False
     for place in (*hot.path, node):
@@ -159,7 +163,7 @@ def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
                 return True
         elif isinstance(each, cst.Call):
             if conversion(module, each) is not None or host_copy(module, each) is not None:
-                if _is_needed(module, each):
+                if _is_needed(module, each) or _keeps(module, each):
                     return True
             elif last_name(each.func) in _SELECTING and shape_wait(module, each):
                 if Fate.KEPT in fates(module, each):

@@ -22,7 +22,7 @@ from torchlint.semantics.synchronisation import (
 )
 
 from .needs import needed_on_host
-from .remedies import callee, inline, now_and_then, runs_as_function, without_graph
+from .remedies import callee, counts_rounds, inline, now_and_then, without_graph
 
 _SHORT = 24
 _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
@@ -124,7 +124,7 @@ def _writing(
 
 def _remedy(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str:
     """Return where to write instead, by what makes the place hot."""
-    if not runs_as_function(hot):
+    if counts_rounds(hot):
         return f"Log it only every 100 steps, {now_and_then(module, hot)}"
     kept = without_graph(module, tensor)
     return f"Store {kept} in an attribute, and log it in the training loop every 100 steps"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import ELEMENTWISE
+from torchlint.semantics.dimensions import has_no_dimension, rank
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import on_device
 from torchlint.semantics.gradmode import Grad, grad
@@ -200,6 +201,26 @@ def selected_by_another(module: Module, target: cst.Subscript, assigned: cst.Bas
     indices = [each.slice.value for each in given.slice if isinstance(each.slice, cst.Index)]
     gathers = any(module.value(each).kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN) for each in indices)
     return gathers and _indices(module, given).isdisjoint(_indices(module, target))
+
+
+def has_rows(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:
+    """Return whether what is assigned through a mask has a row for each element that the mask selects.
+
+    Not one value for all of them, nor what is computed from what the same mask selects, which could be
+    computed for all of the tensor.
+    """
+    if isinstance(assigned, cst.Attribute) or rank(module, assigned) == 1:
+        return False
+    if has_no_dimension(module, assigned) is not False:
+        return False
+    bindings = module.bindings(assigned) if isinstance(assigned, cst.Name) else ()
+    given = [assigned, *(binding.value for binding in bindings if binding.value is not None)]
+    masks = _indices(module, target)
+    return not any(
+        isinstance(part, cst.Subscript) and masks & _indices(module, part)
+        for each in given
+        for part in (each, *module.tree.descendants(each))
+    )
 
 
 def guards(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) -> bool:

@@ -208,6 +208,6 @@ def _given_to_scripting(module: Module) -> frozenset[Function]:
 
 @traced(Through.NOTHING)
 def _is_scripter(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Return ``torch.jit.script``, or a name for it in some branch: ``fuse = torch.jit.script``."""
+    """Return whether a name is ``torch.jit.script``, in some branch at least: ``fuse = torch.jit.script``."""
     name = module.qualified(node) if not path else None
     return name in SCRIPTERS if name is not None else None

@@ -111,10 +111,12 @@ def _fix(module: Module, node: cst.BaseExpression, found: Normalization, functio
         simple = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
         if not simple or module.tree.contains(statement, node) or loses_comment(module, statement):
             return None
+    fused = f"{spelling.text}({x}, {x}.shape[-{found.dimensions}:], eps={eps})"
+    factors = (fused if each is None else module.source(each) for each in found.factors)
     return unsafe(
         module,
         f"Use `{spelling.text}`",
-        replace(module, node, f"{spelling.text}({x}, {x}.shape[-{found.dimensions}:], eps={eps})"),
+        replace(module, node, " * ".join(factors)),
         spelling.edits,
         *(remove_statement(module, statement) for statement in found.statements),
     )

@@ -1533,6 +1533,35 @@ PROGRAMS = {
                 if step % every == 0:
                     use(3)  #: use(3) => hot=no
     """,
+    "an agent that learns from what it has remembered": """
+        import torch
+        from torch import nn
+
+        class Learner:
+            def __init__(self, actor: nn.Module, env, optimizer, every=5000, delay=2):
+                self.actor, self.env, self.optimizer = actor.cuda(), env, optimizer
+                self.every, self.delay = every, delay
+
+            def learn(self, memories, delay):
+                use(memories)  #: use(memories) => hot=no
+                for states in memories:
+                    self.actor(states.cuda()).mean().backward()
+                    self.optimizer.step()
+
+            def hurry(self, states):
+                use(states)  #: use(states) => hot=step
+                self.actor(states.cuda()).mean().backward()
+                self.optimizer.step()
+
+            def play(self, state, memories):
+                for step in range(100000):
+                    state = self.env.step(self.actor(state))
+                    memories.append(state)
+                    if step % self.every == 0:
+                        self.learn(memories, 1)
+                    if step % self.delay == 0:
+                        self.hurry(state)
+    """,
     "a few batches that were chosen": """
         import torch
         from torch import nn

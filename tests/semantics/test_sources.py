@@ -33,6 +33,16 @@ WAYS = {
     "negation": ("seen(not one())", Through.OPERANDS, "?"),
     "argument": ("def f(a, b=one()):\n    seen(b)\nf(1)\nf(1, two())", Through.PARAMETERS, "one() two()"),
     "argument out of sight": ("def f(a):\n    seen(a)\nf(*given)", Through.PARAMETERS, "?"),
+    "keyword": (
+        'def f(**kw):\n    seen(kw["a"])\nf(a=one(), b=two())\nf(**{"a": three()})',
+        Through.ITEMS | Through.PARAMETERS,
+        "one() three()",
+    ),
+    "keyword that nobody passes": (
+        'def f(**kw):\n    seen(kw["a"])\nf(b=two())',
+        Through.ITEMS | Through.PARAMETERS,
+        "?",
+    ),
     "argument of a method": (
         "class A:\n    def f(self, a):\n        seen(a)\nA().f(one())\nA.f(A(), two())",
         Through.PARAMETERS,

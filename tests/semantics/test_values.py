@@ -257,6 +257,45 @@ PROGRAMS = {
         kk = b.numel()  #: b.numel() => kind=number
         ll = torch.arange(3)  #: torch.arange(3) => kind=tensor device=cpu
     """,
+    "a module that is scored on loaders that nobody moves": """
+        from torch import nn, no_grad
+        from torch.utils.data import DataLoader
+
+        class Net(nn.Module):
+            def forward(self, x):  #: x => accelerated=no
+                return x
+
+            def score(self, loader: DataLoader):
+                with no_grad():
+                    return sum(self.forward(x).sum() for x, _ in loader)
+    """,
+    "a module that is scored on loaders, for others that move": """
+        from torch import nn, no_grad
+        from torch.utils.data import DataLoader
+
+        class Net(nn.Module):
+            def forward(self, x):  #: x => accelerated=yes
+                return x
+
+            def loader(self, data):
+                return DataLoader(data)
+
+            def score(self, batches):
+                with no_grad():
+                    return sum(self.forward(x).sum() for x, _ in batches)
+    """,
+    "losses are where their targets are": """
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+
+        def fit(model, x, y, z):
+            y, criterion = torch.from_numpy(y), nn.CrossEntropyLoss()
+            b = criterion(model(x), y)  #: criterion(model(x), y) => device=cpu
+            c = F.cross_entropy(model(x), y)  #: F.cross_entropy(model(x), y) => device=cpu
+            d = F.cross_entropy(model(x), z)  #: F.cross_entropy(model(x), z) => device=unknown
+            e = F.ctc_loss(model(x), y, 3, 4)  #: F.ctc_loss(model(x), y, 3, 4) => device=unknown
+    """,
     "unpacking": """
         import torch
 

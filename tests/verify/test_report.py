@@ -21,9 +21,10 @@ import pytest
 from torchlint.report.records import Finding, Record, Shelf, slug
 from torchlint.report.site import Site
 from torchlint.verify import report, words
+from torchlint.verify.report import figures
 from torchlint.verify.report.axis import Axis
 from torchlint.verify.report.listing import annotate, changed_files, parse_diff, to_original
-from torchlint.verify.results import ORIGINAL, TOGETHER, Agreement, Curve, Interval, Line, Verdict
+from torchlint.verify.results import ORIGINAL, TOGETHER, Agreement, Curve, Interval, Line, Roles, Verdict
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "base"}
 ALLOWED = """
@@ -282,8 +283,8 @@ def test_the_source_is_annotated_with_what_the_fixes_left(synthetic: ModuleType)
     assert lines["31"][1:4] == ["TL201", "", ""] and lines["30"][1:4] == ["", "", ""]
     assert any(cells[0].endswith("site-packages/torch/optim/sgd.py:101") for cells in page.rows)
     html = rendered(synthetic, "verify")
-    assert '<span class="del">-            total += loss.item()\n</span>' in html
-    assert '<span class="add">+            total += loss.detach()\n</span>' in html
+    assert '<span class="del" data-row="38">-            total += loss.item()\n</span>' in html
+    assert '<span class="add" data-row="38">+            total += loss.detach()\n</span>' in html
 
 
 def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
@@ -317,6 +318,24 @@ def test_a_figure_says_in_words_what_it_shows(synthetic: ModuleType) -> None:
     assert re.search(r'aria-label="Step times; medians: original 12\.\d ms, original again 12\.', html)
     assert 'aria-label="Peak memory: original 3.10 GiB, all fixes 2.77 GiB' in html
     assert "2 blocks are excluded from the statistics, marked with a cross" in html
+
+
+def test_figures_tell_their_values_on_hover(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "verify")
+    times, course, memory, *_ = html.split("<figure>")[1:]
+    told = re.compile(r'<g><title>([^<]*)</title><path [^>]*fill="transparent"')
+    assert (
+        "original: median 12.5 ms, quartiles 12.4 ms and 12.6 ms, 60 blocks in 5 processes"
+        in told.findall(times)
+    )
+    rounds = told.findall(course)
+    assert len(rounds) == 60 and all(text.startswith("original 1") for text in rounds)
+    assert "told: " not in html and told.findall(memory) == []
+    (found,) = synthetic.verify_results().measurements
+    seen = replace(found.examinations[0].evidence, roles=Roles(weights=1 << 30, when="forward pass"))
+    known = replace(found, examinations=(replace(found.examinations[0], evidence=seen),))
+    drawing = figures.memory(known, [ORIGINAL], "m1")
+    assert drawing is not None and "weights 1.00 GiB" in told.findall(drawing.svg)
 
 
 def test_a_single_replicate_is_not_called_several(synthetic: ModuleType) -> None:
@@ -403,6 +422,15 @@ DIFF = """\
 -p
 +q
 """
+
+
+def test_lines_of_a_diff_have_their_numbers(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "verify")
+    first = html.partition('<pre class="diff">')[2].partition("</pre>")[0]
+    removed = re.search(r'<span class="del" data-row="(\d+)">-( *)(.*)\n', first)
+    assert removed is not None
+    assert synthetic.SCRIPT.splitlines()[int(removed[1]) - 1].strip() in removed[3].replace("&#39;", "'")
+    assert re.search(r'<span class="hunk" data-row="">@@', first)
 
 
 def test_a_diff_is_read_by_its_counts() -> None:

@@ -66,10 +66,17 @@ class Exposure:
             for link in self._index.links(file):
                 parts = [*link.statement.module.split("."), link.statement.name or ""]
                 if link.missing:
-                    found.update(parts)
+                    found.update(parts[self._found(file, link.statement.level, parts) :])
                 elif not link.places:
                     found.add(parts[0])
         return frozenset(found - {STAR, ""})
+
+    def _found(self, file: Path, level: int, parts: list[str]) -> int:
+        """Return how many leading parts of an import are in the project: 1 of ``data.sets.coco``
+        where there is a package ``data`` without ``sets``.
+        """
+        ends = range(len(parts) - 1, 0, -1)
+        return next((e for e in ends if self._index.module(file, ".".join(parts[:e]), level) is not None), 0)
 
     @cached_property
     def _entry_points(self) -> frozenset[str]:

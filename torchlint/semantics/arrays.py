@@ -232,7 +232,7 @@ def _of_function(module: Module, call: cst.Call, name: str) -> Array | None:
 
 
 def _of_data(module: Module, data: cst.BaseExpression) -> Array:
-    """Return ``np.array(data)`` and the like: numbers if the data certainly is made of them."""
+    """Return the array that ``np.array(data)`` makes: one of numbers if the data certainly holds them."""
     value = module.value(data)
     if value.kind in (Kind.NUMBER, Kind.BOOL, Kind.TENSOR, Kind.SHAPE):
         return Array(numeric=True)

@@ -467,7 +467,8 @@ class CallGraph:
     def _bound(
         self, call: cst.Call, function: Function, presets: tuple[cst.Call, ...], named_by_class: bool
     ) -> calls.BoundCall:
-        return calls.bind(call, self._signature(function, named_by_class), presets=presets)
+        signature = self._signature(function, named_by_class)
+        return calls.bind(call, signature, presets=presets, resolve=self.literal)
 
     @remembered
     def _signature(self, function: Function, named_by_class: bool = False) -> calls.Signature:

@@ -17,7 +17,7 @@ from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import is_of_engine, operations
+from torchlint.semantics.serving import applies_operator, is_of_engine, operations
 from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
@@ -125,9 +125,12 @@ class _Shown(Part):
             return True
         if operations(self.module):
             return True
-        if any(is_of_engine(self.module, function) for function in self.tree.nodes(cst.FunctionDef)):
+        functions = self.tree.nodes(cst.FunctionDef)
+        if any(is_of_engine(self.module, function) for function in functions):
             return True
-        return self.evidence is not Evidence.CPU
+        if self.evidence is not Evidence.CPU:
+            return True
+        return any(applies_operator(self.module, function) for function in functions)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -216,6 +219,8 @@ def _defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) ->
         return False
     if not modules:
         return _trains_given_model(tree, names) or _goes_by_given_tensors(tree, inference)
+    if _goes_over_loaders(tree, inference):
+        return False
     for attribute in tree.nodes(cst.Attribute):
         if attribute.attr.value == "backward" and isinstance(tree.parent(attribute), cst.Call):
             owner = tree.enclosing(attribute, cst.ClassDef)
@@ -229,6 +234,17 @@ def _defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) ->
         for node in tree.nodes(cst.Comparison)
     )
     return not guard or not _runs_model(tree, inference)
+
+
+def _goes_over_loaders(tree: SyntaxTree, inference: Inference) -> bool:
+    """Return whether a file takes batches from loaders itself, and nothing in it speaks of a device."""
+    if not tree.mentions("DataLoader") or any(map(tree.mentions, (".to(", ".cuda(", "device"))):
+        return False
+    return any(
+        inference.value(loop.iter).kind is Kind.LOADER
+        for loop in tree.nodes(cst.For, cst.CompFor)
+        if isinstance(loop, (cst.For, cst.CompFor))
+    )
 
 
 def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -97,8 +97,8 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
 
 
 def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
-    """Return a cheap question first: whether a curve is named in the product,
-    or in what a factor was made by.
+    """Return whether a curve is named in a product, or where one of its factors is made;
+    a cheap test that comes first.
     """
     if not any(map(module.tree.mentions_in_any_case, CURVES)):
         return False
@@ -269,6 +269,8 @@ class Normalization:
         names: the names by which the steps are read, for `as_made`.
         statements: the assignments that give names to the steps.
         cast: whether the squares are summed in another type than what is scaled.
+        factors: what the result is multiplied with before the root divides it, such as the weight in
+            ``weight * x / root``; None stands for the result.
     """
 
     centred: bool
@@ -278,6 +280,7 @@ class Normalization:
     names: tuple[cst.Name, ...]
     statements: tuple[cst.CSTNode, ...]
     cast: bool = False
+    factors: tuple[cst.BaseExpression | None, ...] = (None,)
 
 
 @dataclass(slots=True)
@@ -325,14 +328,27 @@ def normalization(module: Module, node: cst.BaseExpression) -> Normalization | N
     for numerator, root in pairs:
         if not _may_be_root(module, root):
             continue
-        walk = _Walk(module)
-        inner = _under_root(walk, root, inverse=operation.name == "mul")
-        found = _normalized(walk, numerator, inner) if inner is not None else None
-        if found is not None and not walk.read_elsewhere():
-            centred, x, eps, dimensions = found
-            statements = tuple(dict.fromkeys(module.tree.statement(b.node) for b in walk.bindings))
-            return Normalization(centred, x, eps, dimensions, tuple(walk.followed), statements, walk.cast)
+        for divided, factors in _divided(numerator):
+            walk = _Walk(module)
+            inner = _under_root(walk, root, inverse=operation.name == "mul")
+            found = _normalized(walk, divided, inner) if inner is not None else None
+            if found is not None and not walk.read_elsewhere():
+                statements = tuple(dict.fromkeys(module.tree.statement(b.node) for b in walk.bindings))
+                return Normalization(*found, tuple(walk.followed), statements, walk.cast, factors)
     return None
+
+
+def _divided(
+    numerator: cst.BaseExpression,
+) -> Iterator[tuple[cst.BaseExpression, tuple[cst.BaseExpression | None, ...]]]:
+    """Yield what may be normalised, with `Normalization.factors`:
+    the numerator, or either factor of a product that is spelt there.
+    """
+    yield numerator, (None,)
+    match numerator:
+        case cst.BinaryOperation(operator=cst.Multiply(), left=left, right=right):
+            yield right, (left, None)
+            yield left, (None, right)
 
 
 def as_made(module: Module, found: Normalization) -> bool:
@@ -344,7 +360,7 @@ def as_made(module: Module, found: Normalization) -> bool:
 
 
 def _may_be_root(module: Module, node: cst.BaseExpression) -> bool:
-    """Return a cheap question first: whether a root is spelt here or where the name gets its value."""
+    """Return whether a root is spelt here or where the name gets its value; a cheap test that comes first."""
     if isinstance(node, cst.Name):
         bindings = module.bindings(node)
         if len(bindings) != 1 or bindings[0].value is None:

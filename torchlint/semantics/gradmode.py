@@ -282,10 +282,18 @@ class GradModes(Part):
         ):
             info = self.module.classes.info(owner)
             part = info.kind is Kind.MODULE and not info.lightning and not uses_model(function.name.value)
+            part = part and not self._goes_over_loader(function)
             if part or (info.opaque and (info.lightning or not self._sets_its_mode(function))):
                 # Whoever has the instance, or a base class of another file, calls it in any mode.
                 return Grad.UNKNOWN
         return self._global
+
+    def _goes_over_loader(self, function: Function) -> bool:
+        """Return whether a function goes over all of a loader, as what trains or evaluates does."""
+        return any(
+            isinstance(node, cst.For) and self.module.value(node.iter).kind is Kind.LOADER
+            for node in self.tree.descendants(function.body)
+        )
 
     def _sets_its_mode(self, function: Function) -> bool:
         """Return whether a function trains, or puts a model into evaluation mode:
@@ -372,7 +380,7 @@ class GradModes(Part):
         return any(binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(name))
 
     def _wrapped(self, function: cst.FunctionDef) -> Grad | None:
-        """Return ``evaluate = torch.no_grad()(evaluate)``."""
+        """Return the mode that ``evaluate = torch.no_grad()(evaluate)`` gives a function."""
         binding = self.names.by_node.get(function)
         if binding is None or self.module.classes.owner(function) is not None:
             return None

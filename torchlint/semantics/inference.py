@@ -423,8 +423,8 @@ class Inference:
         )
 
     def _is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
-        """Return the same as ``_is_read_as_array`` for ``out.tensor``
-        where it is the same in one function.
+        """Return whether ``out.tensor`` is read as an array elsewhere in the function,
+        as ``_is_read_as_array`` tells of names.
         """
         spelt = dotted_text(node)
         reads = self._attributes_read_as_arrays.get(spelt) if spelt is not None else None
@@ -821,7 +821,7 @@ class Inference:
         return Value(Kind.LIST, item=item) if item.known else Value(Kind.LIST)
 
     def element(self, value: Value, index: int | None = None) -> Value:
-        """Return ``value[index]``; an unknown index (None) gives what every item has in common."""
+        """Return the value of ``value[index]``; for an unknown index (None) what every item has in common."""
         if value.elements is not None:
             if index is not None and -len(value.elements) <= index < len(value.elements):
                 return value.elements[index]
@@ -1216,7 +1216,7 @@ class Inference:
         )
 
     def attribute(self, base: Value, attr: str, node: cst.CSTNode | None = None) -> Value:
-        """Return ``base.attr``."""
+        """Return the value of ``base.attr``."""
         if base.alternatives:
             # Whoever asks for what some of them lack knows that it is none of those.
             having = [one for one in base.each if not self._lacks(one, attr)]
@@ -1504,7 +1504,7 @@ class Inference:
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
-        """Return ``args.device`` after ``args.device = …`` somewhere in the file, spelt the same way.
+        """Return the value of ``args.device`` where the file assigns it under the same spelling.
 
         Of a parameter also after such an assignment in the files of all its callers.
         """
@@ -1677,7 +1677,7 @@ class Inference:
         return base.item if base.item is not None else self._stored(node)
 
     def _stored(self, node: cst.Subscript) -> Value:
-        """Return ``d[key]`` where the file stores something under the same spelling of the key."""
+        """Return the value of ``d[key]`` where the file stores something under the same spelling."""
         spelt = self.tree.source(node)
         stores = self._subscript_stores.get(spelt)
         if stores is None:
@@ -1756,7 +1756,9 @@ class Inference:
         return promised if promised.device is not Device.UNKNOWN else promised.on(value.device)
 
     def _made_alike(self, model: cst.BaseExpression, items: cst.BaseExpression) -> Value:
-        """Return ``type(batch)(move(item) for item in batch)``: the same container of other items."""
+        """Return the value of ``type(batch)(move(item) for item in batch)``:
+        the same container of other items.
+        """
         container, given = self.value(model), self.value(items)
         if container is BOTTOM or given is BOTTOM:
             return BOTTOM

@@ -443,6 +443,8 @@ class Library:
             and all(v.host or v.kind is Kind.TUPLE or v.device is Device.CPU for v in values)
         ):
             made = made.on(Device.CPU)  # from numbers alone, or what is there
+        if dotted in results.FUNCTIONAL_LOSSES and _beside_host_target(name, args):
+            made = made.on(Device.CPU)
         if made.kind is not Kind.TENSOR or made.device is not Device.CPU:
             return made
         if values and (name in _VIEWS or name in _RESHAPING):
@@ -1132,6 +1134,9 @@ class Library:
         if module is not None and not placed and device is Device.CPU and module in (MODULE, UNKNOWN):
             # A model of which nothing is known may move its input by itself.
             device = Device.UNKNOWN
+        criterion = (module.cls or "") if module is not None else ""
+        if criterion in results.NN_LOSSES and _beside_host_target(criterion, args):
+            device = Device.CPU
         graph = Graph.ATTACHED
         if module is None or (module.cls or "") in results.NN_LOSSES:
             known = [v.graph for v in tensors]
@@ -1167,6 +1172,16 @@ class Library:
             outside = self._tensor_result(args, node, module)
             return outside._replace(kind=Kind.BATCH)
         return result
+
+
+def _beside_host_target(criterion: str, args: Sequence[Value]) -> bool:
+    """Return whether the target of a loss is in host memory, so that what it is compared with is there, too.
+
+    Only the targets of CTC may be elsewhere.
+    """
+    if "ctc" in criterion.lower() or len(args) < 2 or args[0].device is not Device.UNKNOWN:
+        return False
+    return args[1].kind is Kind.TENSOR and args[1].device is Device.CPU
 
 
 def _cast(memory: Memory) -> Memory:

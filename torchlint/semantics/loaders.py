@@ -400,7 +400,9 @@ class Loaders(Part):
 
     @traced(Through.NOTHING)
     def _is_device_type(self, node: cst.CSTNode, path: Path) -> bool | None:
-        """Return ``torch.cuda.FloatTensor``, or a name for it where the file finds an accelerator."""
+        """Return whether a name is a tensor type of CUDA, such as ``torch.cuda.FloatTensor``;
+        None for what is not of torch.
+        """
         name = self.module.qualified(node) if not path else None
         return name.startswith("torch.cuda.") if name is not None else None
 

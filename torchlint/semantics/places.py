@@ -388,6 +388,8 @@ class Places(Part):
             return None if called.device is Device.CPU else _Work(Heat.HOT, False, Reason(Cause.MODULE_CALL))
         functions = self.module.callees(call)
         if functions:
+            if any(map(self._is_pass, functions)):
+                return _Work(Heat.HOT, False, Reason(Cause.MODULE_METHOD))
             return self._work_of_functions(functions)
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
             if runs_given_model(self.module, call) or hands_over_model(self.module, call):
@@ -880,6 +882,17 @@ class Places(Part):
             return None
         # What an agent observes, it does at every step of its environment, and learns every few of them.
         return Reason(Cause.TRAINING_STEP if self._work_of(function).trains else Cause.METHOD, name)
+
+    def _is_pass(self, function: Function) -> bool:
+        """Return whether a function is the ``forward`` of a module,
+        which goes through it once, whatever loops there are in it.
+        """
+        if not isinstance(function, cst.FunctionDef) or function.name.value != "forward":
+            return False
+        owner = self.module.classes.owner(function)
+        if owner is None or self.module.classes.info(owner).kind is not Kind.MODULE:
+            return False
+        return not self._is_whole_run(function)
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
         """Return whether a ``forward`` is that of a trainer, with its loop of steps,

@@ -323,6 +323,8 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
     function, param = binding.scope.node, binding.node
     if not isinstance(function, (cst.FunctionDef, cst.Lambda)) or not isinstance(param, cst.Param):
         return None
+    if param.star == "**" and path and isinstance(path[0], str):
+        return _passed_by_keyword(module, function, path[0], path[1:])
     if isinstance(param.star, str) and param.star:
         return None
     found: list[Source] = []
@@ -334,6 +336,20 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
             if node is None:
                 return None
             found.append(Source(node, path))
+    return list(dict.fromkeys(found)) or None
+
+
+def _passed_by_keyword(module: Module, function: Function, key: str, path: Path) -> list[Source] | None:
+    """Return what the calls in the file put under a key of ``**kwargs``;
+    None if there are no calls, or nobody passes it.
+    """
+    found: list[Source] = []
+    for call in module.callers(function):
+        for argument in call.args:
+            if argument.keyword is not None and argument.keyword.value == key:
+                found.append(Source(argument.value, path))
+            elif argument.star == "**":
+                found.append(Source(argument.value, (key, *path)))
     return list(dict.fromkeys(found)) or None
 
 

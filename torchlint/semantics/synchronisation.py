@@ -343,10 +343,10 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         return func.value if scaled else None
     if isinstance(func, cst.Attribute) and func.attr.value in _CONVERTING_METHODS and not call.args:
         source = _device_source(module, func.value)
-        if source is None and func.attr.value == "item" and computed_elsewhere(module, func.value):
-            return func.value
+        read = _unlinked(func.value)
+        if source is None and func.attr.value == "item" and computed_elsewhere(module, read):
+            return read
         if source is None and accelerated(module):
-            read = _unlinked(func.value)
             return read if every(_read_of_step(module, read)) else None
         return source
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
@@ -1056,6 +1056,8 @@ _TEXTS: frozenset[type] = frozenset({cst.SimpleString, cst.ConcatenatedString, c
 _ASKING_FUNCTIONS = frozenset(
     {"torch.equal", "torch.allclose", "torch.is_nonzero", "torch._assert", "torch.testing.assert_close"}
 )
+# Of these the first two parameters are tensors, whatever else shows it.
+_OF_TENSORS = frozenset({"torch.equal", "torch.allclose"})
 _ASKING_METHODS = frozenset({"equal", "allclose", "is_nonzero"})
 _ASKING_BUILTINS = frozenset(f"builtins.{name}" for name in ("all", "any", "max", "min", "sorted", "sum"))
 _EXTREMES = frozenset({"builtins.max", "builtins.min"})
@@ -1083,7 +1085,10 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
     first = call.args[0].value
     qualified = module.qualified(call.func) or ""
     if qualified in _ASKING_FUNCTIONS:
-        return qualified if may_be_on_device(module, first) else None
+        asked = may_be_on_device(module, first) or (
+            qualified in _OF_TENSORS and all(_is_open(module, arg.value) for arg in call.args[:2])
+        )
+        return qualified if asked else None
     if qualified in _COMPARING_FUNCTIONS:
         return qualified if _passes_on(module, call, qualified) else None
     if qualified not in _ASKING_BUILTINS:
@@ -1095,6 +1100,12 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
     if may_be_on_device(module, first):
         return None if _may_be_list(module, first) else qualified
     return qualified if qualified != "builtins.sum" and _compared_by(module, call, first) else None
+
+
+def _is_open(module: Module, node: cst.BaseExpression) -> bool:
+    """Return whether nothing shows where a tensor is that is known for one by who takes it."""
+    value = module.value(node)
+    return value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN and for_accelerator(module, node)
 
 
 def _may_be_list(module: Module, node: cst.BaseExpression) -> bool:

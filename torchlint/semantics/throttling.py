@@ -112,10 +112,21 @@ class Throttling(Part):
             if dotted_text(assign.targets[0].target) in counters
         )
         return [
-            self.module.value(part.right).constant
+            self._period(part.right)
             for part in compared
             if isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Modulo)
         ]
+
+    def _period(self, period: cst.BaseExpression) -> object:
+        """Return a period that is known: a constant, or a long one by default; else what is known of it."""
+        constant = self.module.value(period).constant
+        if isinstance(constant, int):
+            return constant
+        usual = [
+            each.evaluated_value if isinstance(each, cst.Integer) else 0
+            for each in _usual_periods(self.module, period)
+        ]
+        return min(usual) if usual and min(usual) > _LEARNING else constant
 
     def on_host(self, node: cst.CSTNode) -> bool:
         """Return whether ``node`` stands in a branch of its function for machines without an accelerator."""
@@ -501,7 +512,8 @@ class Throttling(Part):
     # ------------------------------------------------------------------ branches that end what they test for
 
     def _renews(self, branch: cst.If, decision: Decision, taken: bool) -> bool:
-        """Return a counter or clock compared in the test and set anew behind it: every so often.
+        """Return whether a counter or clock is compared in the test and set anew behind it, which happens
+        every so often.
 
         That may be in the branch, or behind ``if waited < 100: waited += 1; continue``.
         """
@@ -756,8 +768,8 @@ class Throttling(Part):
         return False
 
     def _first_round(self, target: cst.Name, branch: cst.If) -> Restriction | None:
-        """Return ``if x is None: x = …`` in a loop that starts with ``x = None`` before it:
-        in its first round.
+        """Return the restriction of ``if x is None: x = …`` to the first round of a loop
+        that starts with ``x = None`` before it.
         """
         empty = [
             b.node
@@ -798,8 +810,8 @@ class Throttling(Part):
                     yield spelt
 
     def _found_missing(self, guard: Guard) -> str | None:
-        """Return ``not exists(x)``, where ``exists`` is a function of the file
-        that says whether ``x`` is None.
+        """Return ``x`` of a guard ``not exists(x)``,
+        where ``exists`` is a function of the file that says whether it is not None.
         """
         match guard.test:
             case cst.Call(args=[cst.Arg(value=asked, keyword=None)]) if not guard.holds:
@@ -953,6 +965,14 @@ def _periods(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | lis
         default = setting_default(module, node)
         if default is not None:
             return [Source(default)]
+    return node if isinstance(node, cst.Integer) and not path else None
+
+
+@traced(Through.NOTHING)
+def _usual_periods(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | list[Source] | None:
+    """Return what a period can be unless a caller says otherwise: constants, and defaults of parameters."""
+    if isinstance(node, cst.Param) and node.default is not None and not path:
+        return [Source(node.default)]
     return node if isinstance(node, cst.Integer) and not path else None
 
 

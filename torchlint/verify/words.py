@@ -14,6 +14,7 @@ from torchlint.verify.results import (
     ORIGINAL,
     TOGETHER,
     Agreement,
+    Allocation,
     Comparison,
     Evidence,
     Interval,
@@ -96,6 +97,9 @@ REST, CACHE = "activations and workspace", "cache and fragmentation"
 CONSIDERABLE = 0.1
 """The share of the peak from which on it is worth a word what would make it lower."""
 
+LITTLE = 0.02
+"""The share of the peak below which it is not told which line allocated it."""
+
 NOTHING = "–"
 """Stands where there is no figure."""
 
@@ -151,9 +155,11 @@ def remarks(measurement: Measurement) -> list[Remark]:
             say(About.RESULTS, comparison.variant, same.reason)
     for examination in measurement.examinations:
         say(About.FAILURE, examination.variant, examination.failure or "")
+    # What kept waits from being seen is said where they would stand.
+    elsewhere = measurement.syncs.missing if measurement.syncs is not None else ()
     for examination in measurement.examinations:
         for text in examination.evidence.missing:
-            say(About.MISSING, "", text)
+            say(About.MISSING, "", "" if text in elsewhere else text)
     say(About.NOTE, "", periodic(measurement))
     for text in measurement.notes:
         say(About.NOTE, "", text)
@@ -302,7 +308,8 @@ def step_is(measurement: Measurement) -> str:
         return ""
     kinds = {"optimizer steps": "an optimizer step", "forward passes": "a forward pass"}
     kind = kinds.get(original.found_by, original.found_by.replace("calls of", "a call of"))
-    many = f"the program has {original.steps}" if original.ended else f"{original.steps} were watched"
+    watched = f"{original.steps} {'was' if original.steps == 1 else 'were'} watched"
+    many = f"the program has {original.steps}" if original.ended else watched
     each = "" if original.step_seconds is None else f", {seconds(original.step_seconds)} each"
     told = f"A step is {kind}; {many}{each}."
     found = measurement.periodic
@@ -376,32 +383,75 @@ def memory_told(measurement: Measurement, variant: str) -> str:
     return f"{head}: {told}." if known else f"{head}: {told}; activations are not seen here."
 
 
+def memory_lines(measurement: Measurement, variant: str) -> list[Allocation]:
+    """Return what the lines of a step allocated of its peak, without what is too little for a word."""
+    seen = evidence(measurement, variant)
+    if seen.roles is None or not seen.peak_allocated:
+        return []
+    return [line for line in seen.roles.lines if line.size >= LITTLE * seen.peak_allocated]
+
+
+def allocated_by(line: Allocation) -> str:
+    """Return the place of a line, or what stands for it where there is none."""
+    return f"{line.file}:{line.row}" if line.file else "the backward pass and libraries"
+
+
+def memory_lines_told(measurement: Measurement, variant: str) -> str:
+    """Return the same in a sentence; empty if there is nothing to tell."""
+    lines = memory_lines(measurement, variant)
+    told = ", ".join(f"{allocated_by(line)} {size(line.size)}" for line in lines)
+    return f"allocated in the step and alive at its peak: {told}." if told else ""
+
+
 def memory_advice(measurement: Measurement) -> list[str]:
-    """Return what would make the original's peak lower, a sentence each, where that is much of it."""
+    """Return what would make the original's peak lower, a sentence each, where that is much of it.
+
+    Where a fix does it that was measured, also what became of the peak.
+    """
     seen = evidence(measurement, ORIGINAL)
     roles = seen.roles
     if roles is None or not seen.peak_allocated:
         return []
     rest = dict(memory_parts(measurement, ORIGINAL))[REST]
-    spared = _spared(roles, rest)
     return [
         f"{text.format(size(value))} ({percent(value / seen.peak_allocated)} of the peak)"
-        for text, value in spared
+        f"{_tried(measurement, code) if code else ''}"
+        for code, text, value in _spared(roles, rest)
         if value >= CONSIDERABLE * seen.peak_allocated
     ]
 
 
-def _spared(roles: Roles, rest: int) -> list[tuple[str, int]]:
+def _spared(roles: Roles, rest: int) -> list[tuple[str, str, int]]:
+    """Return what spares how many bytes, with the rule whose fix does it, if any."""
+    # In an optimizer's step, and without one, nothing is kept for a backward pass.
+    kept = rest if roles.differentiates else 0
     return [
         (
+            "TL302",
             "`zero_grad(set_to_none=True)` before the forward pass would drop gradients of up to {}",
             roles.droppable,
         ),
-        ("the optimizer's state in 8 bits would take about {} less", roles.spared_8bit),
-        ("the state of Adafactor, which trains differently, would take {} less", roles.spared_factored),
-        # In an optimizer's step, and without one, nothing is kept for a backward pass.
-        ("checkpointing of activations could spare {} at most", rest if roles.differentiates else 0),
+        ("", "the optimizer's state in 8 bits would take about {} less", roles.spared_8bit),
+        ("", "the state of Adafactor, which trains differently, would take {} less", roles.spared_factored),
+        ("", "checkpointing of activations could spare {} at most", kept),
+        ("", "half the batch, with gradients accumulated over two, could spare {} at most", kept // 2),
     ]
+
+
+def _tried(measurement: Measurement, code: str) -> str:
+    """Return how high the peak was with the fixes of a rule alone; empty where they were not measured."""
+    before = evidence(measurement, ORIGINAL).peak_allocated
+    peaks = [
+        after
+        for variant in measurement.variants
+        if set(variant.codes) == {code}
+        and (after := evidence(measurement, variant.name).peak_allocated) is not None
+    ]
+    if before is None or not peaks:
+        return ""
+    spared = before - min(peaks)
+    became = f"makes the peak {size(spared)} lower" if spared > 0 else "does not make the peak lower"
+    return f"; the fix of {code}, tried here, {became}"
 
 
 def counted(measurement: Measurement, variant: str, what: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Frequency
+from torchlint.diagnostics import Fix, Frequency, Impact
 from torchlint.fixes import filled_by_callers, replace, safe, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
@@ -41,7 +41,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     Finds gradients that are filled with zeros instead of being set to None: `zero_grad(set_to_none=False)`,
     `p.grad.zero_()`, `p.grad *= 0` and similar code, with or without a check for None. If the program may run
     on a torch release before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with zeros
-    there.
+    there. The note is of low impact if the program may run on later releases as well.
 
     The rule ignores the `zero_grad` of other classes, gradients of ordinary tensors, code that reads or adds
     to a parameter's gradient before the next backward pass, and code that captures CUDA graphs. The last two
@@ -151,6 +151,8 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
         severity=WARNING if asked else NOTE,
         remedy="Pass `set_to_none=True`",
         frequency=Frequency.STEP,
+        # Who installs a release since 2.0 has the default.
+        impact=Impact.LOW if not asked and module.target.admits("2.0") else Impact.HIGH,
     )
 
 

@@ -325,7 +325,9 @@ def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
 
 
 def _may_hold_weights(module: Module, node: cst.BaseExpression) -> bool:
-    """Return a cheap question first: an operand that is a parameter or an attribute holds no weights."""
+    """Return whether an operand may hold weights of attention:
+    no parameter or attribute does. A cheap test that comes first.
+    """
     while isinstance(node, cst.Call):
         if not isinstance(node.func, cst.Attribute):
             return True
@@ -674,7 +676,7 @@ def _arguments(module: Module, found: Attention) -> list[str] | None:
 
 
 def _scale(module: Module, found: Attention, step: Step | None) -> str | None:
-    """Return ``scale=…``; empty if it is that of the default."""
+    """Return the argument ``scale=…``; empty if it would be the default."""
     if step is None:
         return "scale=1.0"
     assert step.operation is not None and step.other is not None
@@ -799,7 +801,9 @@ def _casts_cancel(module: Module, found: Attention) -> bool:
 
 
 def _mask(module: Module, step: Step) -> str | None:
-    """Return ``is_causal=True``, or ``attn_mask=…``: added as it is, or where it lets through."""
+    """Return the argument ``is_causal=True`` or ``attn_mask=…``;
+    a mask is added as it is, or lets through where it is true.
+    """
     operation, mask = step.operation, step.other
     if operation is None or mask is None:
         return None
@@ -870,7 +874,7 @@ def _inverted(module: Module, mask: cst.BaseExpression) -> str:
 
 
 def _dropout(module: Module, step: Step) -> str | None:
-    """Return ``dropout_p=…``, zero where the layer does nothing."""
+    """Return the argument ``dropout_p=…``, zero where the layer does nothing."""
     operation = step.operation
     if operation is None or operation.in_place:
         return None

@@ -203,7 +203,7 @@ def _made_shape(module: Module, node: cst.CSTNode, path: Path) -> Shape | list[S
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Shape | None:
-    """Return ``x[:, None]``, ``x[..., None, :]``."""
+    """Return the shape of ``x[:, None]`` and ``x[..., None, :]``: which dimensions have the size 1."""
     items: list[cst.BaseSlice] = [element.slice for element in node.slice]
     if not any(adds_dimension(item) for item in items):
         return None
@@ -297,7 +297,7 @@ def _spelt(module: Module, arguments: Sequence[cst.Arg]) -> Shape | None:
 
 
 def _reduced(module: Module, call: cst.Call, arguments: Sequence[cst.Arg]) -> Shape | None:
-    """Return ``x.mean(dim=1, keepdim=True)``."""
+    """Return the shape of ``x.mean(dim=1, keepdim=True)``: which dimensions have the size 1."""
     keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     keeps = keywords.get("keepdim")
     if not isinstance(keeps, cst.Name) or keeps.value != "True":

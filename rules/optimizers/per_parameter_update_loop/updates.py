@@ -423,7 +423,7 @@ class _Body:
             yield self._method(name, link, target)
 
     def _written_out(self, call: cst.Call) -> Effect | None:
-        """Return ``torch.add(t, s, alpha=b, out=t)``."""
+        """Return the effect of ``torch.add(t, s, alpha=b, out=t)``."""
         out = next((a.value for a in call.args if a.keyword is not None and a.keyword.value == "out"), None)
         target = self._tensor(out) if out is not None else None
         name = (self.module.qualified(call.func) or "").removeprefix("torch.")
@@ -475,7 +475,7 @@ class _Body:
                 return None
 
     def _summed(self, statement: cst.AugAssign) -> Effect | None:
-        """Return ``total += p.grad.norm() ** 2``."""
+        """Return the effect of ``total += p.grad.norm() ** 2``."""
         if not isinstance(statement.target, cst.Name) or not isinstance(statement.operator, cst.AddAssign):
             return None
         return self._collected(statement, statement.value)
@@ -581,7 +581,7 @@ class _Body:
     def _set(
         self, node: cst.CSTNode, target: str, value: cst.BaseExpression, *, copies: bool
     ) -> Effect | None:
-        """Return ``t.copy_(…)``, ``t.data = …``, ``shadow[name] = …``."""
+        """Return the effect of ``t.copy_(…)``, ``t.data = …`` and ``shadow[name] = …``."""
         value = self._expanded(value)
         mentioned = self._mentioned(value)
         others = frozenset(mentioned - {target})

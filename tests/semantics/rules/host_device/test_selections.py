@@ -113,6 +113,10 @@ class Fill(nn.Module):
 @pytest.mark.parametrize(
     ("line", "remedy"),
     [
+        ("scores[mask] = self.encode(lengths)", "Use `scores.masked_scatter_(mask, self.encode(lengths))`"),
+        ("scores[mask] = lengths.sum()", "Use `scores.copy_(torch.where(mask, …, scores))`"),
+        ("scores[mask] = self.token", "Use `scores.copy_(torch.where(mask, …, scores))`"),
+        ("scores[mask] = scores[mask].sqrt()", "Use `scores.copy_(torch.where(mask, …, scores))`"),
         ("scores[mask] *= 2", "Use `scores.copy_(torch.where(mask, scores * 2, scores))`"),
         ("for i in range(4): scores[i, : lengths[i]] = 1", "before the loop: `lengths.tolist()`"),
         ("for i, end in enumerate(lengths): scores[i, end:] = 0", "before the loop: `lengths.tolist()`"),
@@ -127,6 +131,10 @@ from torch import nn
 
 
 class Damp(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.encode, self.token = nn.Linear(size, size), nn.Parameter(torch.zeros(size))
+
     def forward(self, x: torch.Tensor, lengths: torch.Tensor):
         self.damp(x.cuda(), lengths.cuda())
         return x
