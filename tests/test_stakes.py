@@ -280,6 +280,25 @@ case(
 )
 case(
     "TL203",
+    "labels that a step copies back, beside the loss by which it goes on",
+    False,
+    """\
+    import math
+    import torch
+
+    def train(model, loader, step, report):
+        model.cuda().train()
+        for image, target in loader:
+            labels = target.cuda()
+            loss = torch.nn.functional.cross_entropy(model(image.cuda()), labels)
+            if not math.isfinite(loss):
+                break
+            report(labels.cpu())
+            step(loss)
+    """,
+)
+case(
+    "TL203",
     "all scores of an evaluation, which are kept as well",
     True,
     """\

@@ -26,6 +26,7 @@ from torchlint.rules.host_device.purpose import (
 )
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.module import Module
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
@@ -162,9 +163,13 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
     smaller = narrowed and not purpose
-    slight = not smaller and (
-        beside_staying_wait(module, call, hot) or (not needless and keeps_results(module, call, hot))
-    )
+    # A step is rid of what it copies back without need, however long it waits beside that.
+    if needless and phase(module, call) is not Phase.EVALUATION:
+        slight = False
+    else:
+        slight = not smaller and (
+            beside_staying_wait(module, call, hot) or (not needless and keeps_results(module, call, hot))
+        )
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = FROM_HOST
