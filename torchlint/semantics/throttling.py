@@ -981,6 +981,8 @@ def _counted(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sourc
         case cst.Name() | cst.Attribute() | cst.Subscript():
             if isinstance(node, cst.Name) and _is_counter(module, node):
                 return True
+            if isinstance(node, cst.Attribute) and _is_counting_attribute(module, node):
+                return True
             word = last_name(node) or ""
             # What is written in capitals is a constant, such as a member of an enumeration.
             if word.isupper() or ends(word, Role.SIZE) or every(_sized(module, node)):
@@ -1016,6 +1018,23 @@ def _terms(node: cst.BinaryOperation) -> list[Source]:
 
 def _is_counter(module: Module, name: cst.Name) -> bool:
     return any(_counts_on(binding) for binding in module.bindings(name))
+
+
+def _is_counting_attribute(module: Module, node: cst.Attribute) -> bool:
+    """Return whether a class only sets an attribute to numbers and counts it up: ``self.seen += 1``."""
+    owner = SelfAttributes.of(module).enclosing_class(node) if SelfAttributes.is_self(node.value) else None
+    if owner is None:
+        return False
+    counts = False
+    for binding in module.classes.attribute_bindings(module.classes.info(owner), node.attr.value):
+        statement = module.tree.parent(binding.target)
+        if isinstance(statement, cst.AugAssign):
+            if not isinstance(statement.operator, cst.AddAssign) or not _is_few(statement.value):
+                return False
+            counts = True
+        elif not isinstance(binding.value, cst.Integer):
+            return False
+    return counts
 
 
 def _counts_on(binding: Binding) -> bool:
