@@ -168,7 +168,7 @@ case(
         for _ in range(100):
             chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
             if chosen[0] > 8:
-                print("long")
+                model.reset()
             tokens = torch.cat([tokens, chosen], 1)
         return tokens
     """,
@@ -1002,6 +1002,21 @@ LOADERS = (
     ("TL102", "single items", True, "DataLoader(images, batch_size=1, num_workers=4)"),
     ("TL102", "rows of a tensor", True, "DataLoader(TensorDataset(rows), batch_size=8, num_workers=4)"),
 )
+KEYS = """\
+    import torch
+    from torch.utils.data import DataLoader
+    from data import Items
+
+    @torch.no_grad()
+    def sample(model, items):
+        model = model.to("cuda")
+        for batch in DataLoader(Items(items), batch_size=32):
+            batch = {name: part.to("cuda", non_blocking=True) for name, part in batch.items()}
+            yield model(**batch), batch["READ"]
+    """
+for _read, _low in (("attention_mask", True), ("images", False)):
+    case("TL101", f"batches whose {_read} are read", _low, KEYS.replace("READ", _read))
+
 for _code, _name, _low, _loader in LOADERS:
     case(_code, _name, _low, LOOP.replace("LOADER", _loader))
 case(
@@ -2179,3 +2194,25 @@ def test_little_is_at_stake_in_defaults_that_later_releases_have_changed(release
     target = Target.unknown() if releases == "unknown" else Target.parse(releases)
     (found,) = check(Source(Path("a.py"), text), LintSettings(rules=("TL302",), target=target))
     assert (found.impact is Impact.LOW) is low
+
+
+def test_a_class_loads_what_it_has_saved() -> None:
+    text = dedent(
+        """\
+        import torch
+        from huggingface_hub import hf_hub_download
+
+        class State:
+            def load(self, snapshot):
+                self.model.load_state_dict(torch.load(snapshot)["model"])
+
+            def save(self, snapshot):
+                torch.save({"model": self.model.state_dict()}, snapshot)
+
+        def restore(snapshot):
+            return torch.load(hf_hub_download(snapshot, "last.pt"))
+        """
+    )
+    settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
+    own, downloaded = check(Source(Path("a.py"), text), settings)
+    assert (own.impact, downloaded.impact) == (Impact.LOW, Impact.MEDIUM)

@@ -139,7 +139,7 @@ def repeated_view(module: Module, call: cst.Call) -> RepeatCall | None:
     """
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or not call.args:
         return None
-    times = _times(call)
+    times = _times(module, call)
     if times is None or all(is_literal_one(time) for time in times):
         return None
     shape = shape_of(module, call.func.value)
@@ -159,8 +159,8 @@ def repeated_view(module: Module, call: cst.Call) -> RepeatCall | None:
     return RepeatCall(call, times, shape)
 
 
-def _times(call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
-    """Return the arguments of ``repeat``, given one by one or as a tuple."""
+def _times(module: Module, call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
+    """Return the arguments of ``repeat``, given one by one or as a tuple that is written there."""
     if any(arg.star or arg.keyword is not None for arg in call.args):
         return None
     first = call.args[0].value
@@ -168,6 +168,8 @@ def _times(call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
         if any(not isinstance(element, cst.Element) for element in first.elements):
             return None
         return tuple(element.value for element in first.elements)
+    if len(call.args) == 1 and module.value(first).kind is not Kind.NUMBER:
+        return None  # It may be a tuple.
     return tuple(arg.value for arg in call.args)
 
 

@@ -28,6 +28,7 @@ from .pickled import loads_object, saved_as, saves, saves_objects
     measured=False,
     on=cst.Call,
     mentions=("torch", ".load(|import load|, load"),
+    named={cst.Call: ("load",)},
     remedy="Pass `weights_only=True`, which requires torch 1.13",
 )
 def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
@@ -123,12 +124,15 @@ def _speaks_of_others(module: Module, around: cst.CSTNode) -> bool:
 
 
 def _is_named_as_saved(module: Module, call: cst.Call) -> bool:
-    """Return whether the file saves under the name that is loaded, and where that is done
-    no other origin is named.
+    """Return whether the file saves under the name that is loaded, or the same class does,
+    and where that is done no other origin is named.
     """
     loaded, function = module.argument(call, "f").node, module.function(call)
     if loaded is None or function is None or _speaks_of_others(module, function):
         return False
+    owner = module.tree.enclosing(call, cst.ClassDef)
+    if owner is not None and module.tree.within(owner, saved_as(module).get(module.source(loaded), [])):
+        return True
     saved = (given_as(save, "f", 1) for save in saves(module))
     names = _file_names(module, loaded) - {None}
     return any(names & _file_names(module, place) for place in saved if place is not None)
