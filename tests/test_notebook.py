@@ -307,6 +307,12 @@ def test_an_unused_suppression_is_removed_from_its_cell(use_rules: UseRules) -> 
     assert fixed.applied == {"TL002": 2}
 
 
+def test_empty_lines_of_the_next_cell_stay(use_rules: UseRules) -> None:
+    source = notebook("x = 1\n\n# noqa: XX101", "\n\ny = 1")
+    fixed = fix(source, use_rules(replacing("bad", "good")))
+    assert [part.text for part in fixed.source.parts] == ["x = 1\n", "\n\ny = 1"]
+
+
 def test_a_message_names_lines_of_cells() -> None:
     source = notebook(
         "import torch\ndef told(loss):\n    print(loss.item())",

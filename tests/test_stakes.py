@@ -53,6 +53,24 @@ case(
 )
 case(
     "TL205",
+    "a message about a large loss, which is as good every hundred steps",
+    False,
+    """\
+    import torch
+
+    def train(model, loader, optimizer, criterion):
+        model.cuda()
+        for x, y in loader:
+            loss = criterion(model(x.cuda()), y.cuda())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if loss > 100:
+                print("large loss")
+    """,
+)
+case(
+    "TL205",
     "a number that the host needs as how many classes there are",
     True,
     """\
@@ -150,7 +168,7 @@ case(
         for _ in range(100):
             chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
             if chosen[0] > 8:
-                print("long")
+                model.reset()
             tokens = torch.cat([tokens, chosen], 1)
         return tokens
     """,
@@ -243,6 +261,39 @@ case(
             tokens = tokens[:, :-1]
             break
         return tokens
+    """,
+)
+case(
+    "TL203",
+    "all scores of an evaluation, of which only the places of the largest are kept",
+    False,
+    """\
+    import numpy as np
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader, metric):
+        for image, target in loader:
+            scores = model(image.cuda()).cpu().numpy()
+            metric.add_batch(target.numpy(), np.argmax(scores, axis=1))
+    """,
+)
+case(
+    "TL203",
+    "all scores of an evaluation, which are kept as well",
+    True,
+    """\
+    import numpy as np
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        kept, found = [], []
+        for image, _ in loader:
+            scores = model(image.cuda()).cpu().numpy()
+            kept.append(scores)
+            found.append(np.argmax(scores, axis=1))
+        return kept, found
     """,
 )
 case(
@@ -951,6 +1002,21 @@ LOADERS = (
     ("TL102", "single items", True, "DataLoader(images, batch_size=1, num_workers=4)"),
     ("TL102", "rows of a tensor", True, "DataLoader(TensorDataset(rows), batch_size=8, num_workers=4)"),
 )
+KEYS = """\
+    import torch
+    from torch.utils.data import DataLoader
+    from data import Items
+
+    @torch.no_grad()
+    def sample(model, items):
+        model = model.to("cuda")
+        for batch in DataLoader(Items(items), batch_size=32):
+            batch = {name: part.to("cuda", non_blocking=True) for name, part in batch.items()}
+            yield model(**batch), batch["READ"]
+    """
+for _read, _low in (("attention_mask", True), ("images", False)):
+    case("TL101", f"batches whose {_read} are read", _low, KEYS.replace("READ", _read))
+
 for _code, _name, _low, _loader in LOADERS:
     case(_code, _name, _low, LOOP.replace("LOADER", _loader))
 case(
@@ -2155,6 +2221,8 @@ DOWNLOAD = "from huggingface_hub import hf_hub_download"
         (DOWNLOAD, SAVE, 'hf_hub_download(path, "weights.bin")', False),
         ("import os", "", 'os.path.join(os.path.dirname(__file__), "weights.bin")', True),
         ("import torch as th", SAVE.replace("torch", "th"), "path", True),
+        (DOWNLOAD, SAVE.replace(", path)\n", ', "%s/last.pt" % path)\n'), '"%s/last.pt" % path', True),
+        (DOWNLOAD, SAVE.replace(", path)\n", ', f"{path}/last.pt")\n'), 'f"{path}/other.pt"', False),
         (RESOURCES, SAVE, 'io.BytesIO(resources.read_binary("weights", pretrained))', True),
     ],
 )
@@ -2164,3 +2232,44 @@ def test_little_is_at_stake_in_checkpoints_of_the_program_itself(
     settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
     (found,) = check(Source(Path("a.py"), CHECKPOINT.format(imported, saved, loaded)), settings)
     assert (found.impact is Impact.LOW) is low
+
+
+@pytest.mark.parametrize(("releases", "low"), [(">=1.8,<2.0", False), (">=1.8", True), ("unknown", True)])
+def test_little_is_at_stake_in_defaults_that_later_releases_have_changed(releases: str, low: bool) -> None:
+    text = dedent(
+        """\
+        import torch
+
+        def train(model, loader, loss):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss(model(x), y).backward()
+                optimizer.step()
+        """
+    )
+    target = Target.unknown() if releases == "unknown" else Target.parse(releases)
+    (found,) = check(Source(Path("a.py"), text), LintSettings(rules=("TL302",), target=target))
+    assert (found.impact is Impact.LOW) is low
+
+
+def test_a_class_loads_what_it_has_saved() -> None:
+    text = dedent(
+        """\
+        import torch
+        from huggingface_hub import hf_hub_download
+
+        class State:
+            def load(self, snapshot):
+                self.model.load_state_dict(torch.load(snapshot)["model"])
+
+            def save(self, snapshot):
+                torch.save({"model": self.model.state_dict()}, snapshot)
+
+        def restore(snapshot):
+            return torch.load(hf_hub_download(snapshot, "last.pt"))
+        """
+    )
+    settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
+    own, downloaded = check(Source(Path("a.py"), text), settings)
+    assert (own.impact, downloaded.impact) == (Impact.LOW, Impact.MEDIUM)

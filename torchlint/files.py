@@ -381,7 +381,7 @@ def _is_broken(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_program(entry: os.DirEntry[str]) -> bool:
-    """Return a regular file or a link to one; also what cannot be looked at, to be reported."""
+    """Return whether an entry is a regular file, or a link to one; also if it cannot be looked at."""
     try:
         return stat.S_ISREG(entry.stat().st_mode)
     except OSError:

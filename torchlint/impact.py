@@ -16,7 +16,7 @@ Before that table is asked:
 
 - An error is of high impact: the program breaks, or computes something else than it was written for.
 - In a test, a plot, a notebook that teaches and other contexts in which speed is of no account, everything
-  else is of low impact.
+  else is of low impact. In a benchmark only what claims a gain is: its times have to be right.
 - Of rules that claim neither speed nor memory, such as those about old spellings, warnings are of medium impact
   and notes of low, or of medium if who read such notes in real code would have changed the line.
 
@@ -101,7 +101,7 @@ def impact(
     """Return how much is at stake: the rule above. ``worth`` is None for rules that claim no gain."""
     if severity is Severity.ERROR:
         return _HIGH
-    if context is not None:
+    if context is not None and not (worth is None and context.measures):
         return _LOW
     if worth is None:
         return UNCLAIMED[severity]

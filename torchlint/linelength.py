@@ -107,16 +107,14 @@ def _shared(one: str, other: str) -> int:
 
 
 def _split(line: str, changed: tuple[int, int], most: int, indent: str) -> list[str] | None:
-    """Return the line broken at a pair of brackets around what was changed, else within it;
-    None if none will do.
+    """Return the line broken at the outermost pair of brackets around or in what was changed that will do;
+    None if none does.
     """
     if '"""' in line or "'''" in line or (found := _pairs(line)) is None or _DIRECTIVE.search(line):
         return None
     first, last = changed
     margin = line[: len(line) - len(line.lstrip())]
-    around = [pair for pair in found if pair[0] < first and last <= pair[1]]
-    within = [pair for pair in found if first <= pair[0] and pair[1] < last]
-    for start, end, commas in (*around, *within):
+    for start, end, commas in (pair for pair in found if pair[0] < last and first <= pair[1]):
         body = line[start + 1 : end].strip()
         head, tail = line[: start + 1], margin + line[end:]
         if not body or max(_length(head), _length(_code(tail))) > most:

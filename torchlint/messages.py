@@ -79,3 +79,21 @@ def line(module: Module, node: cst.CSTNode) -> str:
     place = module.link.place(node) if module.link is not None and elsewhere else module.position(node)
     told = f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
     return f"{place.path.name}, {told}" if place.path else told
+
+
+_PLACES = "Select by the condition instead of by indices: `torch.where(…, …, …)`"
+SIZED_BEFOREHAND = {
+    "argwhere": _PLACES,
+    "bincount": "Count with `torch.zeros(…).scatter_add_(0, …, …)`",
+    "histc": "Pass the range: `min=…` and `max=…`",
+    "masked_select": "Keep the shape, and select with `torch.where(…)`",
+    "nonzero": _PLACES,
+    "one_hot": "Pass the number of classes as a Python integer: `num_classes=…`",
+    "repeat_interleave": "Pass the length of the result: `output_size=…`",
+    "sparse_coo_tensor": "Pass the size: `size=…`",
+    "to_sparse": "Remove `.to_sparse()`, and keep the tensor dense",
+    "unique": "Sort, and mark where the value changes: `.sort().values.diff() != 0`",
+    "unique_consecutive": "Mark where the value changes: `.diff() != 0`",
+    "where": _PLACES,
+}
+"""What to do, by the name of an operation whose result is as long as values say."""

@@ -263,6 +263,8 @@ class Notebook(Source):
         cell = self.cell_at(start)
         if cell is None or start < cell.start:
             return None
+        if not content and end > cell.end and not self.text[cell.end : end].strip():
+            end = cell.end + 1  # The empty lines behind it are another cell's.
         if end == cell.end + 1:
             # The last line of a cell goes with its newline, but the one behind a cell is not the cell's.
             end -= 1

@@ -16,6 +16,7 @@ import stat
 import sys
 import time
 import tokenize
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ NOTEBOOK = ".ipynb"
 NOTEBOOK_FACTOR = 10
 """How many times as many bytes as others a notebook may have: most of it is what its cells have shown."""
 NEWLINE = re.compile(r"\r\n|\r|\n")
+_BLANK_LINE = re.compile(rf"[ \t\f]*(?:{NEWLINE.pattern})")
 # A device or a pipe would block the reader for ever; anything but a regular file is refused.
 _KINDS = {
     stat.S_IFDIR: "it is a directory",
@@ -372,10 +374,10 @@ def read_text(path: Path, most: int) -> str:
     return with_line_feeds(read_bytes(path, most).decode("utf-8-sig", "replace"))
 
 
-def line_starts(text: str) -> list[int]:
+def line_starts(text: str) -> Sequence[int]:
     """Return the offset at which each line begins; lines end at LF, CR LF or a lone CR, as in Python."""
     # Lines of a stream that translates nothing are found in half the time that an expression takes.
-    starts = list(accumulate(map(len, io.StringIO(text, newline="")), initial=0))
+    starts = array("i", accumulate(map(len, io.StringIO(text, newline="")), initial=0))
     if text and text[-1] not in "\r\n":
         starts.pop()
     return starts
@@ -390,6 +392,29 @@ def line_start(text: str, at: int) -> int:
 def line_above(text: str, start: int) -> int:
     """Return the offset at which the line above the one that begins at ``start`` does."""
     return line_start(text, start - 2 if text[start - 2 : start] == "\r\n" else start - 1)
+
+
+def blank_lines_before(text: str, start: int) -> int:
+    """Return how many lines right above a line have nothing on them; two at most,
+    as formatters leave them.
+    """
+    count = 0
+    while start > 0 and count < 2:
+        above = line_above(text, start)
+        if text[above:start].strip():
+            break
+        count, start = count + 1, above
+    return count
+
+
+def past_blank_lines(text: str, start: int, most: int) -> int:
+    """Return where the blank lines that begin at ``start`` end, or so many of them; none of a text's end."""
+    for _ in range(most):
+        blank = _BLANK_LINE.match(text, start)
+        if blank is None or blank.end() == len(text):
+            break
+        start = blank.end()
+    return start
 
 
 def with_line_feeds(text: str) -> str:

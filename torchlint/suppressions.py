@@ -27,7 +27,7 @@ from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fi
 from torchlint.documents import Document, is_document
 from torchlint.options import closest, did_you_mean
 from torchlint.rule import Rule
-from torchlint.source import Source, with_line_feeds
+from torchlint.source import Source, blank_lines_before, past_blank_lines, with_line_feeds
 
 UNUSED, INVALID = "TL002", "TL003"
 
@@ -562,6 +562,8 @@ def _remove_from_comment(source: Source, comment: Comment, span: Span) -> Edit:
     line_start = source.line_starts[comment.row - 1]
     if comment.own_line:
         end = source.line_starts[comment.row] if comment.row < len(source.line_starts) else comment.span.end
-        return Edit(Span(line_start, end), "")
+        # Where lines without anything on them stand above and below, it leaves those of one side.
+        above = blank_lines_before(source.text, line_start) if line_start else len(source.text)
+        return Edit(Span(line_start, past_blank_lines(source.text, end, above)), "")
     code_end = line_start + len(source.text[line_start : comment.span.start].rstrip())
     return Edit(Span(code_end, comment.span.end), "")

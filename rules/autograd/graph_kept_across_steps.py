@@ -17,9 +17,10 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sources import Path, Source, Through, onward, returns, some, steps, traced
+from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, steps, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind
+from torchlint.syntax import alike
 
 from .nogradregions import NoGradRegions
 from .retention import (
@@ -101,7 +102,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         severity = _severity(module, node, item)
         if severity is None:
             continue
-        name = module.source(item.place)
+        name = module.home(item.place).source(item.place)
         rest = "all saved activations with it" if severity is ERROR else "memory use grows with each step"
         part = _without_graph(module, item.stored)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
@@ -161,7 +162,8 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     if gradients.feeds(item.place):
         return None
     given = tuple(passed_on(module, item.stored))
-    handed = _given_to_hook(module, module.function(node), given) if given else []
+    function = module.function(node)
+    handed = _given_to_hook(module, function, given) if given else _parts_given(module, function, item.stored)
     if given and not handed:
         # A function that keeps what it is given: its calls are the place to say so.
         return None
@@ -169,24 +171,35 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
         return None
     # A comprehension that is assigned keeps by itself; one that is handed on does so with the loop around it.
     loops = module.flow.loops(item.stored if isinstance(node, cst.Assign) else node)
-    if gradients.freed(item.stored) or any(Backpropagation.of(home).freed(one) for home, one in handed):
+    freed = gradients.freed(item.stored) or any(Backpropagation.of(home).freed(one) for home, one in handed)
+    if freed or gradients.retained(item.stored):
         loop: cst.CSTNode | None = _steps(module, loops)
         if loop is None and isinstance(place := holder(item.place), cst.Attribute):
-            function = module.function(node)
             if places.hot(module, node) is not None or _collects(module, function, place):
                 # A method that runs once a step.
                 loop = function
         if loop is not None and overwritten(module, node, item.place, loop):
             return None
-        return WARNING if loop is not None and outlives(module, item.place, loop) else None
-    function = module.function(node)
+        if isinstance(loop, cst.FunctionDef) and _is_emptied_each_step(module, item.place):
+            return None
+        if loop is None or not outlives(module, item.place, loop):
+            return None
+        if freed:
+            return WARNING
+        # A graph that was kept for others may be backpropagated by them.
+        leaves = isinstance(function, cst.FunctionDef) and NoGradRegions.of(module).gives_away(function)
+        return None if leaves else ERROR
     if phase(module, node) is not Phase.EVALUATION or grad(module, node) is not Grad.ON:
         return None
     if isinstance(function, cst.FunctionDef) and not NoGradRegions.of(module).is_evident(
         item.stored, function
     ):
         return None
-    if not loops or not outlives(module, item.place, _passes_of(module, loops)):
+    passes = _passes_of(module, loops)
+    if passes is None or not outlives(module, item.place, passes):
+        return None
+    if all(_goes_through_tensor(module, loop) for loop in loops):
+        # The pieces of one batch, as far as can be told.
         return None
     if some(_without_graph_of_model(module, item.stored)):
         return None
@@ -204,12 +217,41 @@ def _given_to_hook(
     callers = [(module.home(call), call) for call in module.callers(function)]
     if not all(stands_in(home, call, function) for home, call in callers):
         return []
+    return [found for name in names for found in _passed(module, function, name)]
+
+
+def _passed(module: Module, function: Function, name: str) -> list[tuple[Module, cst.BaseExpression]]:
+    """Return what the calls of a function pass for a parameter, each with the file that it stands in."""
     arguments = (
-        (home, module.inference.callgraph.bound_to(call, function).get(name).node)
-        for home, call in callers
-        for name in names
+        (module.home(call), module.inference.callgraph.bound_to(call, function).get(name).node)
+        for call in module.callers(function)
     )
     return [(home, node) for home, node in arguments if node is not None]
+
+
+def _parts_given(
+    module: Module, function: Function | None, stored: cst.BaseExpression
+) -> list[tuple[Module, cst.BaseExpression]]:
+    """Return what the calls of a function pass for ``stored``, a part of its parameter:
+    ``results["loss"]``.
+    """
+    if function is None or not isinstance(stored, cst.Subscript):
+        return []
+    names = passed_on(module, holder(stored))
+    return [(home, _part(given, stored)) for name in names for home, given in _passed(module, function, name)]
+
+
+def _part(given: cst.BaseExpression, read: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what ``read`` takes out of a dict that is written out, ``{"loss": loss}``; else all of it."""
+    match given, read:
+        case (
+            cst.Dict(elements=elements),
+            cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=key))]),
+        ):
+            pairs = [each for each in elements if isinstance(each, cst.DictElement)]
+            return next((pair.value for pair in pairs if alike(pair.key, key)), given)
+        case _:
+            return given
 
 
 def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
@@ -230,10 +272,39 @@ def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
     return found
 
 
-def _passes_of(module: Module, loops: Sequence[Loop]) -> Loop:
+def _passes_of(module: Module, loops: Sequence[Loop]) -> Loop | None:
     """Return the innermost loop that makes a forward pass each time; one that adds up losses does not."""
     passes = (loop for loop in loops if places.over_loader(module, loop) or _runs_model(module, loop))
-    return next(passes, loops[0])
+    return next(passes, None)
+
+
+def _goes_through_tensor(module: Module, loop: Loop) -> bool:
+    """Return whether a loop goes through the parts of a tensor: ``for i in range(x.shape[0])``."""
+    if not isinstance(loop, cst.For):
+        return False
+    waiting = [loop.iter]
+    for node in waiting:
+        if module.value(node).kind is Kind.TENSOR or every(_is_size(module, node)):
+            return True
+        if isinstance(node, cst.Call) and module.qualified(node.func) in _COUNTING:
+            waiting += [arg.value for arg in node.args]
+    return False
+
+
+_COUNTING = frozenset({"builtins.range", "builtins.zip", "builtins.enumerate"})
+
+
+@traced(Through.NOTHING)
+def _is_size(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Return whether a number is a size of a tensor."""
+    match node:
+        case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
+            return True
+        case cst.Attribute(attr=cst.Name("shape")) if path:
+            return True
+        case cst.Call(func=cst.Attribute(attr=cst.Name("size"))):
+            return True
+    return None
 
 
 def _runs_model(module: Module, loop: Loop) -> bool:
@@ -292,36 +363,44 @@ def _collects(module: Module, function: cst.CSTNode | None, place: cst.Attribute
     """Return whether a method stores for a backward pass in another attribute, which is emptied;
     this one is not.
     """
-    if not isinstance(function, cst.FunctionDef) or _is_emptied(module, place):
+    if not isinstance(function, cst.FunctionDef) or any(_emptied(module, place)):
         return False
     return any(
         isinstance(other.place, cst.Attribute)
         and other.place.attr.value != place.attr.value
         and Backpropagation.of(module).feeds(other.place)
-        and _is_emptied(module, other.place)
+        and any(_emptied(module, other.place))
         for call in module.tree.descendants(function.body)
         if isinstance(call, cst.Call)
         for other in kept(module, call)
     )
 
 
-def _is_emptied(module: Module, place: cst.Attribute) -> bool:
-    """Return whether a method other than the constructor makes a new container for an attribute,
-    or clears it.
-    """
+def _emptied(module: Module, place: cst.Attribute) -> Iterator[cst.CSTNode]:
+    """Yield where methods other than the constructor make a new container for an attribute, or clear it."""
     name = place.attr.value
     for assigned in module.names.attributes.get(name, ()):
         function = module.function(assigned.target)
+        if isinstance(assigned.value, cst.BinaryOperation):
+            continue  # ``self.total = self.total + loss``
         if not (isinstance(function, cst.FunctionDef) and function.name.value == "__init__"):
-            return True
+            yield assigned.target
     for attribute in module.tree.nodes(cst.Attribute):
         if attribute.attr.value == name:
             parent = module.tree.parent(attribute)
             if isinstance(parent, cst.Attribute) and parent.attr.value in ("clear", "popleft", "pop"):
-                return True
+                yield parent
             if isinstance(parent, cst.Subscript) and isinstance(module.tree.parent(parent), cst.Del):
-                return True
-    return False
+                yield parent
+
+
+def _is_emptied_each_step(module: Module, place: cst.BaseExpression) -> bool:
+    """Return whether another function that runs in every step empties an attribute: that of the next step."""
+    place = holder(place)
+    return isinstance(place, cst.Attribute) and any(
+        places.hot(module, node) is not None and not places.throttled(module, node)
+        for node in _emptied(module, place)
+    )
 
 
 def _has_graph(module: Module, node: cst.BaseExpression) -> bool:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Impact
+from torchlint.messages import SIZED_BEFOREHAND
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import Break, Cause, graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.usage import feeds_host_engine
 
 _REMEDIES = {
@@ -109,6 +111,8 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
     region = found.region
     related = ((region.maker, "compiled here"), *((call, "called here") for call in region.path))
     remedy, impact = _REMEDIES[found.cause], Impact.HIGH
+    if found.cause is Cause.SHAPE and isinstance(found.node, cst.Call):
+        remedy = SIZED_BEFOREHAND.get(last_name(found.node.func) or "", remedy)
     function = module.function(node)
     if isinstance(function, cst.FunctionDef) and region.path and _works_on_host(module, function):
         remedy, impact = f"Call `{function.name.value}()` outside of the compiled code", Impact.LOW
@@ -134,6 +138,8 @@ def _message(module: Module, found: Break) -> str:
             return f"`{_called(module, found.node)}` breaks {graph} to return a Python number; use the tensor"
         case Cause.DECISION:
             return f"branching on the value of this tensor breaks {graph}; use `torch.where`"
+        case Cause.SHAPE if isinstance(found.node, cst.Call):
+            return f"`{_called(module, found.node)}` returns a data-dependent shape and breaks {graph}"
         case Cause.SHAPE:
             return f"this data-dependent shape breaks {graph}; mask with `torch.where`"
         case Cause.CALL:

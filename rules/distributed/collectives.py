@@ -152,7 +152,7 @@ _NAMES = frozenset(
 
 
 def _of_engine(module: Module, call: cst.Call, name: str) -> Collective | None:
-    """Return ``accelerator.gather(x)``, ``fabric.all_reduce(x)``."""
+    """Return the collective that a method of an engine is, such as ``accelerator.gather(x)``."""
     if not isinstance(call.func, cst.Attribute) or name not in _ENGINE_METHODS | {"wait_for_everyone"}:
         return None
     owner = call.func.value

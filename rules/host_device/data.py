@@ -57,7 +57,8 @@ def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     value = module.value(data)
     if last_name(call.func) == "new" and value.kind not in (Kind.LIST, Kind.NDARRAY):
         return None  # a size
-    copied = value.kind in _CONTAINERS or (value.kind is Kind.TENSOR and value.device is Device.CPU)
+    on_cpu = value.kind is Kind.TENSOR and value.device is Device.CPU
+    copied = value.kind in _CONTAINERS or on_cpu or counts_up(module, data)
     # Of what is not known, `torch.tensor` copies all but a tensor of the device, which one would clone.
     open_ = value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN
     if not copied and not (open_ and _is_tensor(module, call) and not computed_elsewhere(module, data)):
@@ -105,6 +106,11 @@ def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]
 def is_drawn(module: Module, data: cst.BaseExpression) -> bool:
     """Return whether data is random numbers of NumPy, which the device could draw itself."""
     return isinstance(data, cst.Call) and (module.qualified(data.func) or "").startswith("numpy.random.")
+
+
+def counts_up(module: Module, data: cst.BaseExpression) -> bool:
+    """Return whether data is a ``range``, which the device could count itself."""
+    return isinstance(data, cst.Call) and module.qualified(data.func) == "builtins.range"
 
 
 # --- sending it without a wait ------------------------------------------------------------------------------

@@ -10,13 +10,13 @@ import libcst as cst
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics import places
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import is_target
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import waits_within
+from torchlint.semantics.synchronisation import written_arguments
 from torchlint.semantics.values import Kind
 
 from .needs import Need, needed_on_host
@@ -24,6 +24,7 @@ from .neighbours import beside_staying_wait
 from .numbers import gone_through
 from .remedies import counter_of, now_and_then
 from .stakes import in_server, leaves_loop, slight
+from .waits import waits_within
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
@@ -43,9 +44,9 @@ class Outcome(IdentityEnum):
     """What a decision is for."""
 
     CHOICE = "one of two values: tensors are assigned, or computed in place, and nothing else is done"
-    CHECK = "an error, if what is expected does not hold"
+    CHECK = "an error or a message, if what is expected does not hold"
     GUARD = "a value that would be infinite, or not a number, in the other case"
-    ACTION = "what Python does: it leaves the loop or the function, prints, runs a model, makes lists"
+    ACTION = "what Python does: it leaves the loop or the function, runs a model, makes lists"
 
 
 def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
@@ -60,7 +61,7 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
                 return Outcome.ACTION
             return Outcome.GUARD if _guards(module, choice.test, (body, orelse)) else Outcome.CHOICE
         case cst.If() as branch:
-            if _only_raises(branch.body):
+            if _only_raises(branch.body) or _only_reports(module, branch):
                 return Outcome.CHECK
             if not _only_computes(module, branch):
                 return Outcome.ACTION
@@ -205,6 +206,19 @@ def _only_raises(block: cst.BaseSuite) -> bool:
         isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], cst.Raise)
         for line in block.body
     )
+
+
+def _only_reports(module: Module, branch: cst.If) -> bool:
+    """Return whether all that a branch does is to print or log something."""
+    return branch.orelse is None and all(
+        isinstance(line, cst.SimpleStatementLine)
+        and all(isinstance(part, cst.Expr) and _reports(module, part.value) for part in line.body)
+        for line in branch.body.body
+    )
+
+
+def _reports(module: Module, node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and any(written_arguments(module, node))
 
 
 @remembered

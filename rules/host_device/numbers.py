@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -61,23 +62,36 @@ def picked_from(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpressio
     if loop is None:
         return None
     counters = _names(module, loop.target)
-    target: cst.BaseExpression = loop.target
-    items = loop.iter
-    match target, items:
-        case (
-            cst.Tuple(elements=[_, cst.Element(value=element)]),
-            cst.Call(func=cst.Name(value="enumerate"), args=[cst.Arg(value=enumerated), *_]),
-        ):
-            target, items = element, enumerated
     for part in (*_picked(module, tensor), *module.tree.descendants(tensor)):
         if not isinstance(part, cst.Subscript) or not isinstance(part.value, (cst.Name, cst.Attribute)):
             continue
         indices = set[str]().union(*(_names(module, element) for element in part.slice))
         if indices & counters and module.value(part.value).kind is Kind.TENSOR:
             return None if _written_in(module, part.value, loop) else part.value
-    over_range = isinstance(items, cst.Call) and module.qualified(items.func) == "builtins.range"
-    gone = isinstance(target, cst.Name) and bool(_names(module, tensor) & counters)
-    return items if gone and not over_range and module.value(items).kind is Kind.TENSOR else None
+    read = _names(module, tensor)
+    gone = (items for target, items in _in_step(loop.target, loop.iter) if _names(module, target) & read)
+    return next((items for items in gone if module.value(items).kind is Kind.TENSOR), None)
+
+
+def _in_step(
+    target: cst.BaseExpression, items: cst.BaseExpression
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Yield what a loop goes through, each with the name that it gives the elements:
+    several with ``zip``.
+    """
+    match target, items:
+        case (
+            cst.Tuple(elements=[_, cst.Element(value=element)]),
+            cst.Call(func=cst.Name("enumerate"), args=[cst.Arg(value=enumerated), *_]),
+        ):
+            yield from _in_step(element, enumerated)
+        case cst.Tuple(elements=elements), cst.Call(func=cst.Name("zip"), args=args):
+            for part, argument in zip(elements, args, strict=False):
+                yield part.value, argument.value
+        case cst.Name(), _:
+            yield target, items
+        case _:
+            pass
 
 
 def _picked(module: Module, tensor: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:

@@ -13,16 +13,11 @@ from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import (
-    WRITERS,
-    after_a_decision,
-    only_on_failure,
-    waiting_place,
-    written_out,
-)
+from torchlint.semantics.synchronisation import WRITERS, only_on_failure, written_out
 
 from .needs import needed_on_host
-from .remedies import callee, inline, now_and_then, runs_as_function, without_graph
+from .remedies import callee, counts_rounds, inline, now_and_then, without_graph
+from .waits import after_a_decision, waiting_place
 
 _SHORT = 24
 _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
@@ -124,7 +119,7 @@ def _writing(
 
 def _remedy(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str:
     """Return where to write instead, by what makes the place hot."""
-    if not runs_as_function(hot):
+    if counts_rounds(hot):
         return f"Log it only every 100 steps, {now_and_then(module, hot)}"
     kept = without_graph(module, tensor)
     return f"Store {kept} in an attribute, and log it in the training loop every 100 steps"

@@ -6,7 +6,7 @@ A copy that the author needs is no mistake, however often it is made. What tells
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
@@ -23,10 +23,11 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import conversion, host_copy
-from torchlint.semantics.usage import WRITING, handed_to, steps_environment, writes_out
+from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Graph, Kind
 
 from . import stakes
+from .destinations import WRITING, steps_environment, writes_out
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Loop
@@ -148,7 +149,54 @@ def _becomes_number(module: Module, copy: cst.Call) -> bool:
         if last_name(copy.func) != "tolist":
             return True
     single = tensor is not None and has_no_dimension(module, tensor) is True
-    return single or reduced_by(module, copy) is not None
+    return single or reduced_by(module, copy) is not None or is_measured(module, copy)
+
+
+def is_measured(module: Module, copy: cst.Call) -> bool:
+    """Return whether the host computes a loss from a copy: ``criterion(pred.cpu(), target.cpu())``."""
+    argument = module.tree.parent(copy)
+    call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    return isinstance(call, cst.Call) and has_no_dimension(module, call) is not False
+
+
+def narrowed_by(module: Module, copy: cst.Call) -> str | None:
+    """Return ``argmax`` if all that the host does with a copy is to take that over a dimension,
+    which the device does sooner, and copies the result alone.
+    """
+    found = verdicts(module, copy, _narrows)
+    name = next(iter(found), None)
+    return name if len(found) == 1 and name else None
+
+
+_NARROWING: Final = frozenset({"amax", "argmax", "argmin", "argsort", "max", "min", "topk"})
+_ALIKE: Final = frozenset(
+    {"astype", "clone", "contiguous", "copy", "data", "detach", "double", "exp", "float", "log_softmax"}
+    | {"numpy", "permute", "reshape", "sigmoid", "softmax", "squeeze", "transpose", "unsqueeze", "view"}
+)
+_ASKED: Final = frozenset({"dim", "ndim", "numel", "shape", "size"})
+
+
+def _narrows(module: Module, use: Use) -> Verdict[str]:
+    """Return by what a use makes less of a copy; empty if it needs all of it."""
+    match use.kind:
+        case UseKind.ASSIGNED:
+            return ONWARD
+        case UseKind.METHOD | UseKind.ATTRIBUTE if use.name in _ASKED:
+            return ()
+        case UseKind.METHOD if use.name in _NARROWING and use.call.args:
+            return use.name
+        case UseKind.METHOD if use.name in _ALIKE:
+            return Standing(use.call)
+        case UseKind.ATTRIBUTE if use.name in _ALIKE:
+            return ONWARD
+        case UseKind.ARGUMENT if use.call.args[0] is use.argument:
+            package, _, name = (module.qualified(use.call.func) or "").rpartition(".")
+            if package in ("numpy", "torch", "torch.nn.functional"):
+                if name in _NARROWING and len(use.call.args) > 1:
+                    return name
+                if name in _ALIKE:
+                    return Standing(use.call)
+    return ""
 
 
 # --- to save memory ---------------------------------------------------------------------------------

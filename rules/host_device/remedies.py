@@ -13,6 +13,7 @@ import libcst as cst
 
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.places import Cause
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import written_arguments
 from torchlint.semantics.values import Graph
@@ -83,7 +84,7 @@ def steps_to_host(module: Module, call: cst.Call, tensor: cst.BaseExpression) ->
 
 
 def _next_step(module: Module, call: cst.Call) -> cst.Call | None:
-    """Return ``x.cpu().detach()`` for ``x.cpu()``."""
+    """Return the call of a method on the result: ``x.cpu().detach()`` for ``x.cpu()``."""
     attribute = module.tree.parent(call)
     outer = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
     return outer if isinstance(outer, cst.Call) and outer.func is attribute else None
@@ -129,6 +130,10 @@ def counter_of(module: Module, hot: Hot) -> str:
             iter=cst.Call(func=cst.Name(value="enumerate")),
         ):
             return name
+        case cst.FunctionDef(params=cst.Parameters(params=[_, _, cst.Param(name=cst.Name(name)), *_])) if (
+            hot.reason.cause is Cause.LIGHTNING
+        ):
+            return name
         case cst.For(target=cst.Name(value=name), iter=cst.Call(func=cst.Name(value="range"))) if name != "_":
             return name
     scope = module.names.lookup("step", hot.loop)
@@ -169,6 +174,13 @@ def runs_as_function(hot: Hot) -> bool:
     by code that is not seen.
     """
     return isinstance(hot.loop, FUNCTIONS)
+
+
+def counts_rounds(hot: Hot) -> bool:
+    """Return whether the code around a hot place can tell its rounds apart: a loop,
+    or a step that Lightning numbers.
+    """
+    return not runs_as_function(hot) or hot.reason.cause is Cause.LIGHTNING
 
 
 def in_forward(hot: Hot) -> bool:

@@ -16,21 +16,19 @@ from torchlint.semantics.evidence import Evidence, accelerated, evidence
 from torchlint.semantics.identifiers import imports
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.serving import is_part_of_step
-from torchlint.semantics.sources import Path, Source, Through, every, onward, some, traced
+from torchlint.semantics.serving import is_part_of_step, serves
+from torchlint.semantics.sources import Path, Source, Through, every, onward, some, steps, traced
 from torchlint.semantics.spellings import given_as, last_name
-from torchlint.semantics.synchronisation import (
-    after_a_guard,
-    may_be_on_device,
-    waiting_place,
-)
+from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.transfers import MOVING_METHODS, copied_in, move_to_accelerator, on_host, transferred
 from torchlint.semantics.values import Device, Kind, Memory, Value
 
 from .factories import factory, takes_no_data
 from .invariance import needless_move
 from .roundtrips import copied_back_from
+from .sizes import holds_nothing
 from .stakes import in_row, in_server
+from .waits import after_a_guard, waiting_place
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -100,6 +98,8 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     if source is None or last_name(copy.func) == "copy_":
         return source
     if made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
+        return None
+    if holds_nothing(module, source):
         return None
     return None if needless_move(module, copy) is not None else source
 
@@ -236,8 +236,12 @@ def _from_kernels(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
         return True
     match node:
         case cst.Name():
-            # What is used elsewhere may be filled with data there.
-            return None if all(module.uses(b) == [node] for b in module.bindings(node)) else False
+            uses = [use for b in module.bindings(node) for use in module.uses(b) if use is not node]
+            stored = [value for use in uses if (value := _stored(module, use)) is not None]
+            if any(_stored(module, use) is None and not _only_read(module, use) for use in uses):
+                # It may be filled with data there.
+                return False
+            return [*onward(*stored), *(steps(module, Source(node)) or ())] if stored else None
         case cst.Attribute():
             return False
         case cst.Subscript(value=owner):
@@ -257,6 +261,29 @@ def _from_kernels(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
                 parts.append(func.value)
             return onward(*parts) if parts else False
     return None
+
+
+def _stored(module: Module, name: cst.Name) -> cst.BaseExpression | None:
+    """Return what a statement stores in a part of a tensor: ``values`` in ``name[:, 0::2] = values``."""
+    part = module.tree.parent(name)
+    match module.tree.parent(part) if isinstance(part, cst.Subscript) and part.value is name else None:
+        case cst.AssignTarget() as target:
+            assigned = module.tree.parent(target)
+            return assigned.value if isinstance(assigned, cst.Assign) else None
+        case cst.AugAssign(target=target, value=value) if target is part:
+            return value
+    return None
+
+
+def _only_read(module: Module, name: cst.Name) -> bool:
+    """Return whether a use of a tensor is an operand of arithmetic, or what a function of torch is given."""
+    match module.tree.parent(name):
+        case cst.BinaryOperation():
+            return True
+        case cst.Arg(keyword=keyword) as argument if keyword is None or keyword.value != "out":
+            call = module.tree.parent(argument)
+            return isinstance(call, cst.Call) and (module.qualified(call.func) or "").startswith("torch.")
+    return False
 
 
 def _gathers(module: Module, node: cst.BaseExpression) -> bool:
@@ -304,7 +331,12 @@ def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
         whole = whole.value
     if value.device is Device.ACCELERATOR or _is_told_where(module, module.value(whole)):
         return True
-    in_pass = phase(module, node) is Phase.FORWARD or is_part_of_step(module, node)
+    function = module.function(node)
+    in_pass = (
+        phase(module, node) is Phase.FORWARD
+        or is_part_of_step(module, node)
+        or (function is not None and serves(module, function))
+    )
     return in_pass and not imports(module, _PICTURES)
 
 

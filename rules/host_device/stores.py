@@ -55,8 +55,11 @@ def stored_number(module: Module, node: cst.Subscript) -> Store | None:
     if not isinstance(statement, cst.Assign) or module.value(statement.value).kind not in _NUMBERS:
         return None
     indices = written_indices(node)
-    if any(isinstance(index, (cst.Ellipsis, cst.SimpleString)) for index in indices):
+    if any(isinstance(index, cst.SimpleString) for index in indices):
         return None
+    spread = next((at for at, index in enumerate(indices) if isinstance(index, cst.Ellipsis)), None)
+    if spread is not None:
+        indices[spread] = None
     given = [module.value(index) if index is not None else None for index in indices]
     if any(one is not None and one.dtype in ("torch.bool", "bool") for one in given):
         return None  # a mask
@@ -70,6 +73,8 @@ def stored_number(module: Module, node: cst.Subscript) -> Store | None:
     selectors = [(index, place) for place, index in enumerate(indices) if index is not None]
     whole = all(e.slice.__class__ is cst.Index or _is_whole(e.slice) for e in node.slice)
     selector, dimension = selectors[0] if len(selectors) == 1 and whole else (None, 0)
+    if spread is not None and spread < dimension:
+        dimension -= len(indices)
     return Store(statement, statement.value, element, selector, dimension)
 
 

@@ -424,7 +424,7 @@ class Datasets(Part):
         return True
 
     def _is_plain_method(self, call: cst.Call) -> bool:
-        """Return a method that strings, files, arrays and lists have."""
+        """Return whether a call is of a method that strings, files, arrays and lists have."""
         return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PLAIN_METHODS
 
     def _maps_item(self, call: cst.Call) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import name_tokens
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module, Part
 
@@ -64,7 +65,9 @@ class Items(Part):
         few bytes.
         """
         node = self.loaders.dataset(call)
-        return node is not None and self.datasets.has_tokens(node)
+        if node is not None and self.datasets.has_tokens(node):
+            return True
+        return name_tokens(self.loaders.keys_read(call)) and not self.module.tree.mentions("pixel_values")
 
     def idle_workers(self, call: cst.Call) -> bool:
         """Return whether worker processes would have nothing to do, or could not do it."""
@@ -99,3 +102,18 @@ class Items(Part):
             return False
         same = self.module.source(size.args[0].value) == self.module.source(dataset)
         return same and self.module.qualified(size.func) == "builtins.len"
+
+
+def made_like(module: Module, call: cst.Call) -> str | None:
+    """Return the code of the loader whose data, and other arguments, a loader is made with:
+    ``train_loader`` of ``DataLoader(train_loader.dataset, batch_size=train_loader.batch_size)``.
+    """
+    read: dict[str, set[str]] = {}
+    for arg in call.args:
+        for node in (arg.value, *module.tree.descendants(arg.value)):
+            if isinstance(node, cst.Attribute) and isinstance(node.value, (cst.Name, cst.Attribute)):
+                read.setdefault(module.source(node.value), set()).add(node.attr.value)
+    return next((owner for owner, names in read.items() if "dataset" in names and names & _ARGUMENTS), None)
+
+
+_ARGUMENTS = frozenset({"batch_sampler", "batch_size", "collate_fn", "drop_last", "sampler"})

@@ -77,10 +77,12 @@ def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
 
 
 def _shows_calls(module: Module, parameter: Binding) -> bool:
-    """Return whether the program shows all calls of the function that has a parameter."""
+    """Return whether the program shows all calls of the function that has a parameter, if only one file."""
     function = parameter.scope.node
     if not isinstance(function, cst.FunctionDef):
         return False
+    if module.link is None:
+        return True
     owner = module.classes.owner(function)
     if owner is not None and function.name.value == "__init__":
         return users_shown(module, owner)
@@ -131,8 +133,8 @@ def _usual_count(module: Module, node: cst.BaseExpression) -> int | None:
 
 
 def _called_count(module: Module, call: cst.Call) -> int | None:
-    """Return ``int(workers)``, ``os.cpu_count()``, ``min(8, os.cpu_count())``:
-    what a call makes of counts.
+    """Return how many workers a call asks for:
+    ``int(workers)``, ``os.cpu_count()``, ``min(8, os.cpu_count())``.
     """
     name = module.qualified(call.func)
     if name in PROCESSOR_COUNTS:
@@ -168,7 +170,7 @@ def _passed_count(module: Module, parameter: Binding) -> int | None:
 
 
 def _workers_of_dictionary(module: Module, call: cst.Call) -> Workers | None:
-    """Return ``options = {"num_workers": 4} if cuda else {}``, and the loader is given ``**options``."""
+    """Return the workers of ``**options`` after ``options = {"num_workers": 4} if cuda else {}``."""
     for argument in call.args:
         if argument.star != "**":
             continue

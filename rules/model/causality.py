@@ -101,7 +101,7 @@ def _inverse(module: Module, node: cst.CSTNode) -> tuple[cst.BaseExpression, boo
 def _compared(
     module: Module, mask: cst.BaseExpression, number: cst.BaseExpression, *, equal: bool
 ) -> tuple[cst.BaseExpression, bool] | None:
-    """Return ``mask == 0``, ``mask != 1``."""
+    """Return the mask of ``mask == 0`` or ``mask != 1``, and whether that is true where the mask is one."""
     spelt = module.source(number)
     return (mask, (spelt in _EQUAL_ONE) is equal) if spelt in _EQUAL_ONE | _EQUAL_ZERO else None
 

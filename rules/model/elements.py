@@ -105,13 +105,13 @@ def _handed_on(module: Module, function: cst.CSTNode) -> Iterator[tuple[Module, 
 def _values_named(module: Module) -> dict[str, list[cst.BaseExpression]]:
     """Return the reads of names and attributes that are not called, by the last word of each.
 
-    In a file that takes attributes by names of its own, a text may be one.
+    In a file that takes attributes or globals by their names, a text may be one.
     """
     tree = module.tree
     found: dict[str, list[cst.BaseExpression]] = {}
     reads: list[tuple[str, cst.BaseExpression]] = [(node.value, node) for node in tree.nodes(cst.Name)]
     reads += [(node.attr.value, node) for node in tree.nodes(cst.Attribute)]
-    if tree.calls_by_name.get("getattr"):
+    if any(tree.calls_by_name.get(name) for name in ("getattr", "globals", "vars")):
         reads += [(str(node.evaluated_value), node) for node in tree.nodes(cst.SimpleString)]
     for name, node in reads:
         parent = tree.parents[node]
@@ -120,7 +120,7 @@ def _values_named(module: Module) -> dict[str, list[cst.BaseExpression]]:
     return found
 
 
-_HANDING_ON = (cst.Arg, cst.BaseElement, cst.DictElement, cst.Assign, cst.Return)
+_HANDING_ON = (cst.Arg, cst.BaseElement, cst.DictElement, cst.Assign, cst.Index, cst.Return)
 
 
 @remembered

@@ -9,9 +9,8 @@ import libcst as cst
 from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.algebra import argument
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.formulas import Normalization, as_made, normalization
+from torchlint.semantics.formulas import Normalization, argument, as_made, normalization
 from torchlint.semantics.module import Module
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.releasechecks import ReleaseChecks
@@ -111,10 +110,12 @@ def _fix(module: Module, node: cst.BaseExpression, found: Normalization, functio
         simple = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
         if not simple or module.tree.contains(statement, node) or loses_comment(module, statement):
             return None
+    fused = f"{spelling.text}({x}, {x}.shape[-{found.dimensions}:], eps={eps})"
+    factors = (fused if each is None else module.source(each) for each in found.factors)
     return unsafe(
         module,
         f"Use `{spelling.text}`",
-        replace(module, node, f"{spelling.text}({x}, {x}.shape[-{found.dimensions}:], eps={eps})"),
+        replace(module, node, " * ".join(factors)),
         spelling.edits,
         *(remove_statement(module, statement) for statement in found.statements),
     )

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.comments import Topic, says
 from torchlint.semantics.module import Module
 
 from .losses import GivenTo, given_to
@@ -74,7 +75,7 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not isinstance(name, cst.Name) or not ("BCE" in name.value or "ross" in name.value):
         return
     found = given_to(module, call, _FUNCTION, _LAYER, ("sigmoid",))
-    if found is None:
+    if found is None or _is_known(module, call):
         return
     stable = _STABLE[module.qualified(call.func) or ""]
     yield Finding(
@@ -84,6 +85,12 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
         remedy=f"Remove the sigmoid, and pass the logits to `{stable.rpartition('.')[2]}`",
         related=((found.ending.node, "the sigmoid"),),
     )
+
+
+def _is_known(module: Module, call: cst.Call) -> bool:
+    """Return whether a comment there, or at the function around, speaks of the loss of logits."""
+    function = module.function(call)
+    return any(says(module, node, Topic.LOGITS) for node in (call, function) if node is not None)
 
 
 def _fix(module: Module, call: cst.Call, found: GivenTo, stable: str) -> Fix | None:

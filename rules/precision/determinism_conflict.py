@@ -91,8 +91,8 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
 
 
 def _only_if_given(module: Module, repeatable: cst.CSTNode, search: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return ``args.seed``, where results are asked to be repeatable in ``if args.seed is not None:``
-    alone.
+    """Return what is asked for in ``if args.seed is not None:``,
+    if results are to be repeatable in that branch alone.
     """
     searched = {guard.test for guard in guards(module, search)}
     for guard in guards(module, repeatable):

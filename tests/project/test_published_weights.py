@@ -79,6 +79,26 @@ def test_published_weights_have_the_biases_of_the_model(
     assert [item["impact"] for item in json.loads(result.stdout)] == [expected]
 
 
+PUBLISHED = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "nets"\nversion = "1"\n'
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("application", "medium"), ("library", "low")])
+def test_users_of_a_library_have_the_biases_of_its_models(
+    kind: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "nets"
+    package.mkdir()
+    (tmp_path / "pyproject.toml").write_text(PUBLISHED)
+    for name, text in {"__init__.py": "", "blocks.py": BLOCKS}.items():
+        (package / name).write_text(text)
+    (package / "train.py").write_text(TRAINED.replace("blocks", ".blocks"))
+    monkeypatch.chdir(tmp_path)
+    words = ["check", "--select", "TL401", "--impact", "low", "--output-format", "json", "--no-cache"]
+    words += ["--project-kind", kind, "."]
+    result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), words, prog_name="torchlint")
+    assert [item["impact"] for item in json.loads(result.stdout)] == [expected]
+
+
 LOADED = dedent("""\
     import torch
 
@@ -97,9 +117,15 @@ SAVED = dedent("""\
     """)
 
 
-@pytest.mark.parametrize(("trainer", "expected"), [(SAVED, "low"), ("from model import load\n", "medium")])
+PICKLED = SAVED.replace("model.state_dict()", "{'model': torch.nn.Linear(2, 2), 'epoch': 3}")
+
+
+@pytest.mark.parametrize(
+    ("trainer", "expected", "fixed"),
+    [(SAVED, "low", True), (PICKLED, "low", False), ("from model import load\n", "medium", True)],
+)
 def test_a_checkpoint_that_another_file_saves_is_that_of_the_program(
-    trainer: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trainer: str, expected: str, fixed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in {"pyproject.toml": "", "model.py": LOADED, "trainer.py": trainer}.items():
         (tmp_path / name).write_text(text)
@@ -107,4 +133,5 @@ def test_a_checkpoint_that_another_file_saves_is_that_of_the_program(
     words = ["check", "--select", "TL904", "--impact", "low", "--target-torch", "2.5", "--no-cache"]
     words += ["--output-format", "json", "."]
     result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), words, prog_name="torchlint")
-    assert [item["impact"] for item in json.loads(result.stdout)] == [expected]
+    (found,) = json.loads(result.stdout)
+    assert (found["impact"], found["fix"] is not None) == (expected, fixed)

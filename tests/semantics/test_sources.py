@@ -33,6 +33,41 @@ WAYS = {
     "negation": ("seen(not one())", Through.OPERANDS, "?"),
     "argument": ("def f(a, b=one()):\n    seen(b)\nf(1)\nf(1, two())", Through.PARAMETERS, "one() two()"),
     "argument out of sight": ("def f(a):\n    seen(a)\nf(*given)", Through.PARAMETERS, "?"),
+    "keyword": (
+        'def f(**kw):\n    seen(kw["a"])\nf(a=one(), b=two())\nf(**{"a": three()})',
+        Through.ITEMS | Through.PARAMETERS,
+        "one() three()",
+    ),
+    "keyword that nobody passes": (
+        'def f(**kw):\n    seen(kw["a"])\nf(b=two())',
+        Through.ITEMS | Through.PARAMETERS,
+        "?",
+    ),
+    "argument of a method": (
+        "class A:\n    def f(self, a):\n        seen(a)\nA().f(one())\nA.f(A(), two())",
+        Through.PARAMETERS,
+        "one() two()",
+    ),
+    "argument of a method by another name": (
+        "class A:\n    def f(self, a):\n        seen(a)\nf = A.f\nf(A(), one())\ng = A().f\ng(two())",
+        Through.PARAMETERS,
+        "one() two()",
+    ),
+    "argument of a class method": (
+        "class A:\n    @classmethod\n    def f(cls, a):\n        seen(a)\nA().f(one())\nA.f(two())",
+        Through.PARAMETERS,
+        "one() two()",
+    ),
+    "argument of a static method": (
+        "class A:\n    @staticmethod\n    def f(a):\n        seen(a)\nA().f(one())\nA.f(two())",
+        Through.PARAMETERS,
+        "one() two()",
+    ),
+    "argument of the method of a base": (
+        "class A:\n    def f(self, a):\n        seen(a)\nclass B(A):\n    def g(self): A.f(self, one())",
+        Through.PARAMETERS,
+        "one()",
+    ),
     "nobody calls": ("def f(a):\n    seen(a)", Through.PARAMETERS, "?"),
     "result": (
         "def f(p):\n    if p:\n        return one()\n    return two()\nseen(f(1))",

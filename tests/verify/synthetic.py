@@ -28,10 +28,15 @@ from torchlint.verify.results import (
     Noise,
     Results,
     Sameness,
+    Slice,
     SyncPhase,
     SyncReport,
     SyncRow,
     SyncStatus,
+    Timeline,
+    Total,
+    Track,
+    TrackKind,
     Variant,
     Verdict,
 )
@@ -415,6 +420,40 @@ def sync_report(file: str = "train.py") -> SyncReport:
     )
 
 
+def timelines(*, cpu: bool = False) -> tuple[Timeline, ...]:
+    """A step of a program before and after; on a GPU the kernels end later than the host."""
+
+    def track(kind: TrackKind, *parts: tuple[str, float, float], detail: str = "", count: int = 1) -> Track:
+        slices = tuple(Slice(name, begin, end, 0.8 * (end - begin), count) for name, begin, end in parts)
+        longest = tuple(Total(name, end - begin, 1) for name, begin, end in parts)
+        return Track(kind, detail, sum(item.busy for item in slices), slices, longest)
+
+    def step(variant: str, scale: float) -> Timeline:
+        forward, backward = 0.004 * scale, 0.01 * scale
+        host = [
+            track(
+                TrackKind.LINES,
+                (f"train.py:{row('loss.item()')}: total += loss.item()", 0.0, 0.0001),
+                (f"train.py:{row('loss.backward()')}: loss.backward()", forward, backward),
+            ),
+            track(TrackKind.OPERATORS, ("aten::linear", 0.001, forward), ("MmBackward0", forward, backward)),
+        ]
+        if variant == ORIGINAL:
+            line = f"train.py:{row('loss.item()')}: total += loss.item()"
+            host.insert(1, track(TrackKind.CHANGED, (line, 0.0, 0.0001)))
+        launched = [("cudaLaunchKernel", 0.0001 * number, 0.0001 * number + 0.00005) for number in range(60)]
+        device = [
+            track(TrackKind.LAUNCHES, *launched),
+            track(TrackKind.WAITS, ("cudaStreamSynchronize", backward, 0.011 * scale)),
+            track(TrackKind.KERNELS, ("gemm<float>", 0.002, 0.012 * scale), detail="stream 7", count=12),
+            track(TrackKind.KERNELS, ("ncclAllReduce", 0.006, 0.012 * scale), detail="stream 13"),
+            track(TrackKind.COPIES, ("Memcpy HtoD (Pageable -> Device)", 0.0005, 0.002)),
+        ]
+        return Timeline(variant, 12, 0.011 * scale, tuple(host if cpu else [*host, *device]))
+
+    return step(ORIGINAL, 1.3), step(TOGETHER, 1.0)
+
+
 def verify_results(seed: int = 0, *, cpu: bool = False, fit: bool = True) -> Results:
     """A script with one variant of each verdict (all UNFIT on an unfit machine)."""
     random_ = random.Random(seed)
@@ -495,7 +534,7 @@ def verify_results(seed: int = 0, *, cpu: bool = False, fit: bool = True) -> Res
         started="2026-11-21T07:12:31+00:00",
         seconds=118.4,
         machine=LAPTOP if cpu else H200,
-        measurements=(found,),
+        measurements=(replace(found, timelines=timelines(cpu=cpu)),),
         commit="506fb45c0ffee506fb45c0ffee506fb45c0ffee5",
     )
 

@@ -49,7 +49,7 @@ ZEROED = TRAIN.replace("set_to_none=False", "set_to_none=True")
 BIASED = TRAIN.replace("nn.Conv2d(3, 8, 3)", "nn.Conv2d(3, 8, 3, bias=False)")
 
 STEP = Recording(
-    "before", 3, found={"events": [], "spans": [["train.py", 8, 1.0, 2.0]], "begin": 0.0, "end": 9.0}
+    "before", 3, found={"events": [], "spans": [["train.py", 8, 1.0, 2.0]], "steps": [[0.0, 9.0]]}
 )
 FASTER = (Agreement.IDENTICAL, Verdict.FASTER, None)
 LEANER = (Agreement.CLOSE, Verdict.SAME, 1.4)

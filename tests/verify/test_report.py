@@ -18,12 +18,26 @@ from typing import Any
 
 import pytest
 
+from torchlint.render import measurements
 from torchlint.report.records import Finding, Record, Shelf, slug
 from torchlint.report.site import Site
 from torchlint.verify import report, words
+from torchlint.verify.report import figures
 from torchlint.verify.report.axis import Axis
 from torchlint.verify.report.listing import annotate, changed_files, parse_diff, to_original
-from torchlint.verify.results import ORIGINAL, TOGETHER, Agreement, Curve, Interval, Line, Verdict
+from torchlint.verify.results import (
+    ORIGINAL,
+    TOGETHER,
+    Agreement,
+    Comparison,
+    Curve,
+    Interval,
+    Line,
+    Measurement,
+    Roles,
+    Variant,
+    Verdict,
+)
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "base"}
 ALLOWED = """
@@ -183,6 +197,32 @@ def test_the_verdicts_stand_in_one_row_each(synthetic: ModuleType) -> None:
     assert rejected[1:] == ["× REJECTED", "–", "failed", "–", "–", "–", "–"]
 
 
+def test_what_was_not_measured_stands_in_one_row(synthetic: ModuleType) -> None:
+    results = synthetic.verify_results()
+    (found,) = results.measurements
+    names = ("TL301", "TL501", "TL503")
+    unreached = tuple(Comparison(name, Verdict.UNREACHED, "nothing that it changes ran") for name in names)
+    more = replace(
+        found,
+        variants=(*found.variants, *(Variant(name, (name,)) for name in names)),
+        comparisons=(*found.comparisons, *unreached),
+    )
+    page = parse(report.render(replace(results, measurements=(more,))))
+    titles = [cells[0] for cells in page.rows]
+    assert "TL301, TL501 and TL503" in titles and "TL501 tf32" not in " ".join(titles)
+    assert page.row("TL301, TL501 and TL503")[1] == "– NOT REACHED"
+    assert page.row("TL401 bias")[1] == "– UNMEASURED", "its memory is known"
+
+
+def test_without_a_fix_there_is_nothing_to_measure(synthetic: ModuleType) -> None:
+    bare = replace(synthetic.verify_results(), measurements=(Measurement("train.py"),))
+    assert measurements.render(bare, 80).startswith("There is no fix to measure.\n")
+    assert '<p class="lead">There is no fix to measure.</p>' in report.render(bare)
+    stopped = replace(bare, interrupted=True)
+    assert measurements.render(stopped, 80).startswith("Measured on")
+    assert '<p class="lead">Nothing was measured.</p>' in report.render(stopped)
+
+
 @pytest.mark.parametrize("shape", ["verify", "bench", "unfit"])
 def test_what_occurs_is_explained(synthetic: ModuleType, shape: str) -> None:
     html = rendered(synthetic, shape)
@@ -282,8 +322,8 @@ def test_the_source_is_annotated_with_what_the_fixes_left(synthetic: ModuleType)
     assert lines["31"][1:4] == ["TL201", "", ""] and lines["30"][1:4] == ["", "", ""]
     assert any(cells[0].endswith("site-packages/torch/optim/sgd.py:101") for cells in page.rows)
     html = rendered(synthetic, "verify")
-    assert '<span class="del">-            total += loss.item()\n</span>' in html
-    assert '<span class="add">+            total += loss.detach()\n</span>' in html
+    assert '<span class="del" data-row="38">-            total += loss.item()\n</span>' in html
+    assert '<span class="add" data-row="38">+            total += loss.detach()\n</span>' in html
 
 
 def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
@@ -317,6 +357,24 @@ def test_a_figure_says_in_words_what_it_shows(synthetic: ModuleType) -> None:
     assert re.search(r'aria-label="Step times; medians: original 12\.\d ms, original again 12\.', html)
     assert 'aria-label="Peak memory: original 3.10 GiB, all fixes 2.77 GiB' in html
     assert "2 blocks are excluded from the statistics, marked with a cross" in html
+
+
+def test_figures_tell_their_values_on_hover(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "verify")
+    times, course, memory, *_ = html.split("<figure>")[1:]
+    told = re.compile(r'<g><title>([^<]*)</title><path [^>]*fill="transparent"')
+    assert (
+        "original: median 12.5 ms, quartiles 12.4 ms and 12.6 ms, 60 blocks in 5 processes"
+        in told.findall(times)
+    )
+    rounds = told.findall(course)
+    assert len(rounds) == 60 and all(text.startswith("original 1") for text in rounds)
+    assert "told: " not in html and told.findall(memory) == []
+    (found,) = synthetic.verify_results().measurements
+    seen = replace(found.examinations[0].evidence, roles=Roles(weights=1 << 30, when="forward pass"))
+    known = replace(found, examinations=(replace(found.examinations[0], evidence=seen),))
+    drawing = figures.memory(known, [ORIGINAL], "m1")
+    assert drawing is not None and "weights 1.00 GiB" in told.findall(drawing.svg)
 
 
 def test_a_single_replicate_is_not_called_several(synthetic: ModuleType) -> None:
@@ -403,6 +461,15 @@ DIFF = """\
 -p
 +q
 """
+
+
+def test_lines_of_a_diff_have_their_numbers(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "verify")
+    first = html.partition('<pre class="diff">')[2].partition("</pre>")[0]
+    removed = re.search(r'<span class="del" data-row="(\d+)">-( *)(.*)\n', first)
+    assert removed is not None
+    assert synthetic.SCRIPT.splitlines()[int(removed[1]) - 1].strip() in removed[3].replace("&#39;", "'")
+    assert re.search(r'<span class="hunk" data-row="">@@', first)
 
 
 def test_a_diff_is_read_by_its_counts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ from torch import nn
 from torch.optim import optimizer as optimizers
 
 from torchlint.render.measurements import render
-from torchlint.verify import words
+from torchlint.verify import report, words
 from torchlint.verify.report import figures
 from torchlint.verify.results import (
     ORIGINAL,
     TOGETHER,
+    Allocation,
     Comparison,
     Evidence,
     Examination,
@@ -26,9 +28,11 @@ from torchlint.verify.results import (
     Roles,
     Variant,
     Verdict,
+    dump,
+    load,
 )
-from torchlint.verify.worker import examine, roles
-from torchlint.verify.worker.device import Device
+from torchlint.verify.worker import allocations, examine, roles
+from torchlint.verify.worker.device import MOST_ALLOCATIONS, Cuda, Device
 
 MIB = 1 << 20
 
@@ -38,6 +42,10 @@ class Counting(Device):
 
     def __init__(self) -> None:
         self.most = 0
+        self.kept: list[dict[str, Any]] = []
+
+    def history(self) -> list[dict[str, Any]]:
+        return self.kept
 
     def peak(self) -> tuple[int, int]:
         return self.most, self.most
@@ -198,6 +206,10 @@ def measured(before: Evidence, after: Evidence | None = None) -> Measurement:
     return Measurement("train.py", variants=variants, examinations=tuple(examinations))
 
 
+def told_of(found: Measurement) -> Results:
+    return Results("verify", "0", "2026-01-01T00:00:00+00:00", 1.0, Machine("cuda"), (found,))
+
+
 SEEN = Evidence(
     peak_allocated=1000 * MIB,
     peak_reserved=1200 * MIB,
@@ -232,15 +244,33 @@ def test_without_a_peak_the_rest_is_said_not_to_be_seen() -> None:
 
 
 def test_advice_has_the_bytes_and_only_considerable_ones() -> None:
-    dropped, states, activations = words.memory_advice(measured(SEEN))
+    dropped, states, activations, half = words.memory_advice(measured(SEEN))
     assert dropped.startswith("`zero_grad(set_to_none=True)`") and dropped.endswith(
         "100 MiB (10 % of the peak)"
     )
     assert states == "the optimizer's state in 8 bits would take about 149 MiB less (15 % of the peak)"
     assert activations == "checkpointing of activations could spare 600 MiB at most (60 % of the peak)"
+    assert half.startswith("half the batch") and half.endswith("300 MiB at most (30 % of the peak)")
     assert SEEN.roles is not None
     inferring = replace(SEEN, roles=Roles(weights=100 * MIB, when="forward pass"))
     assert words.memory_advice(measured(inferring)) == []
+
+
+@pytest.mark.parametrize(
+    ("peak", "became"),
+    [(910 * MIB, "makes the peak 90.0 MiB lower"), (1000 * MIB, "does not make the peak lower"), (None, "")],
+)
+def test_advice_that_a_fix_follows_says_what_that_did(peak: int | None, became: str) -> None:
+    found = measured(SEEN)
+    examined = Examination("TL302", evidence=Evidence(peak_allocated=peak))
+    tried = replace(
+        found,
+        variants=(*found.variants, Variant("TL302", ("TL302",))),
+        examinations=(*found.examinations, examined),
+    )
+    told = words.memory_advice(tried)[0]
+    assert told.endswith(f"(10 % of the peak); the fix of TL302, tried here, {became}" if became else "peak)")
+    assert "tried" not in "".join(words.memory_advice(tried)[1:])
 
 
 def test_the_terminal_tells_of_both_programs_where_they_differ() -> None:
@@ -249,7 +279,7 @@ def test_the_terminal_tells_of_both_programs_where_they_differ() -> None:
     found = replace(
         measured(SEEN, after), comparisons=(Comparison(TOGETHER, Verdict.UNMEASURED, "no time was left"),)
     )
-    results = Results("verify", "0", "2026-01-01T00:00:00+00:00", 1.0, Machine("cuda"), (found,))
+    results = told_of(found)
     text = " ".join(render(results, 120).split())
     assert "Memory at the peak of a step (backward pass): weights 100 MiB, gradients 100 MiB" in text
     assert "All fixes: memory at the peak of a step (backward pass): weights 100 MiB, optimizer" in text
@@ -276,3 +306,144 @@ def test_tensors_that_do_not_answer_cost_the_program_nothing() -> None:
     assert examination._of_roles(ask) is None
     assert examination._evidence["missing"] == ["memory by role: TypeError: no storage"]
     assert examination._of_roles(lambda: {"weights": 8}) == {"weights": 8}
+
+
+# --- the lines that allocated it -------------------------------------------------------------------------
+
+
+def allocated(address: int, mib: int, *frames: tuple[str, int]) -> dict[str, Any]:
+    """An event of the allocator's history, as torch tells it: the innermost frame first."""
+    told = [{"filename": file, "line": line, "name": "forward"} for file, line in frames]
+    return {"action": "alloc", "addr": address, "size": mib * MIB - 5, "stream": 0, "frames": told}
+
+
+def freed(address: int, mib: int) -> list[dict[str, Any]]:
+    event = {"addr": address, "size": mib * MIB - 5, "stream": 0, "frames": []}
+    return [{**event, "action": "free_requested"}, {**event, "action": "free_completed"}]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "net.py").write_text("import torch\n    hidden = self.layer(x)\n    return hidden.relu()\n")
+    return tmp_path
+
+
+def history(project: Path) -> list[dict[str, Any]]:
+    """Of a step whose peak is in the backward pass; the block at 1 is given out a second time behind it."""
+    net, library = str(project / "net.py"), "/site-packages/torch/nn/modules/linear.py"
+    return [
+        {"action": "segment_alloc", "addr": 0, "size": 512 * MIB, "stream": 0},
+        *freed(99, 50),  # from the step before
+        allocated(1, 100, (library, 134), (net, 2), (str(project / "train.py"), 7)),
+        allocated(2, 100, (library, 134), (net, 2), (str(project / "train.py"), 7)),
+        allocated(3, 300, (net, 3)),
+        allocated(4, 40, (library, 9)),
+        *freed(4, 40),
+        allocated(5, 30),
+        *freed(1, 100),
+        allocated(1, 50, (net, 3)),
+    ]
+
+
+def test_what_is_alive_at_the_peak_is_told_by_the_line_of_the_program(project: Path) -> None:
+    assert allocations.at_peak(history(project), project) == [
+        {"file": "net.py", "row": 3, "size": 300 * MIB, "count": 1, "text": "return hidden.relu()"},
+        {"file": "net.py", "row": 2, "size": 200 * MIB, "count": 2, "text": "hidden = self.layer(x)"},
+        {"file": "", "row": 0, "size": 40 * MIB, "count": 1, "text": ""},
+    ]
+    assert allocations.at_peak([], project) == []
+    assert allocations.at_peak(freed(1, 5), project) == [], "the peak was before"
+
+
+def test_of_many_lines_the_largest_are_told_and_what_has_none(project: Path) -> None:
+    net = str(project / "net.py")
+    many = [allocated(row, row, (net, row)) for row in range(1, 30)]
+    found = allocations.at_peak([*many, allocated(99, 1)], project)
+    assert [line["row"] for line in found] == [*range(29, 19, -1), 0]
+
+
+def test_lines_come_with_the_roles(device: Counting, project: Path) -> None:
+    model, optimizer = program()
+    step(model, optimizer)
+    device.kept = history(project)
+    watched = roles.Roles(device, [model], [optimizer], project)
+    watched.start()
+    step(model, optimizer, before=lambda: setattr(device, "most", 10))
+    lines = watched.stop(1)["lines"]
+    assert [(line["file"], line["row"]) for line in lines] == [("net.py", 3), ("net.py", 2), ("", 0)]
+
+
+@pytest.fixture
+def allocator(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What torch is asked of its allocator, which has a history of two devices."""
+    asked: dict[str, Any] = {"traces": [[], freed(1, 5)], "enabled": False}
+
+    def record(enabled: str | None = "all", **options: Any) -> None:
+        asked["enabled"] = enabled is not None
+        asked.update(options)
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(torch._C, "_cuda_isHistoryEnabled", lambda: asked["enabled"], raising=False)
+    monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", record)
+    monkeypatch.setattr(torch.cuda.memory, "_snapshot", lambda: {"device_traces": asked["traces"]})
+    return asked
+
+
+def test_the_allocator_keeps_a_history_for_as_long_as_it_is_wanted(allocator: dict[str, Any]) -> None:
+    device = Cuda()
+    assert device.history() == []
+    device.keep_history()
+    assert allocator["enabled"] and allocator["stacks"] == "python"
+    assert device.history() == freed(1, 5) and not allocator["enabled"]
+    assert device.history() == [], "nobody keeps it any more"
+    device.keep_history()
+    allocator["traces"][1] = freed(1, 5) * (MOST_ALLOCATIONS // 2)
+    assert device.history() == [], "the first of them are lost"
+
+
+def test_a_history_that_the_program_keeps_is_left_to_it(allocator: dict[str, Any]) -> None:
+    allocator["enabled"] = True
+    device = Cuda()
+    device.keep_history()
+    assert device.history() == [] and allocator["enabled"] and "stacks" not in allocator
+
+
+WITH_LINES = replace(
+    SEEN,
+    roles=Roles(
+        weights=100 * MIB,
+        when="forward pass",
+        lines=(
+            Allocation("net.py", 3, 300 * MIB, 1, "return hidden.relu()"),
+            Allocation("net.py", 9, 10 * MIB, 7, "x = <b>x</b>"),
+            Allocation("", 0, 40 * MIB, 2),
+        ),
+    ),
+)
+
+
+def test_lines_are_told_where_they_allocate_enough() -> None:
+    told = words.memory_lines_told(measured(WITH_LINES), ORIGINAL)
+    assert told == (
+        "allocated in the step and alive at its peak: net.py:3 300 MiB, "
+        "the backward pass and libraries 40.0 MiB."
+    )
+    assert words.memory_lines_told(measured(SEEN), ORIGINAL) == ""
+    results = Results(
+        "verify", "0", "2026-01-01T00:00:00+00:00", 1.0, Machine("cuda"), (measured(WITH_LINES),)
+    )
+    assert "Allocated in the step and alive at its peak: net.py:3 300 MiB" in " ".join(
+        render(results, 120).split()
+    )
+    page = report.render(results)
+    assert "<code>return hidden.relu()</code>" in page and "30 %" in page
+    assert "net.py:9" not in page
+
+
+def test_results_keep_the_lines(tmp_path: Path) -> None:
+    results = Results(
+        "verify", "0", "2026-01-01T00:00:00+00:00", 1.0, Machine("cuda"), (measured(WITH_LINES),)
+    )
+    (tmp_path / "results.json").write_text(dump(results), encoding="utf-8")
+    assert load(tmp_path / "results.json") == results

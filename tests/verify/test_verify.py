@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,9 +18,12 @@ import pytest
 
 from torchlint.config import Resolver
 from torchlint.registry import catalogue
-from torchlint.verify import judge, remains, variants, words
+from torchlint.verify import judge, remains, runs, variants, words
+from torchlint.verify.measure import Settings
 from torchlint.verify.processes import Failure, Nurseries, Process
-from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Agreement, Results, load
+from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Agreement, Results, TrackKind, load
+from torchlint.verify.runs import TOO_EXPENSIVE
+from torchlint.verify.scratch import Scratch
 from torchlint.verify.subjects import Script
 from torchlint.verify.workspace import Workspace
 
@@ -138,6 +142,33 @@ def test_every_variant_runs_the_same_steps_in_turn(measured: Any) -> None:
     assert second == first[::-1]
 
 
+def test_a_recorded_step_is_among_the_results(measured: Any) -> None:
+    before, after = measured[2].measurements[0].timelines
+    assert (before.variant, after.variant, before.step) == (ORIGINAL, TOGETHER, after.step)
+    kinds = [TrackKind.LINES, TrackKind.CHANGED, TrackKind.OPERATORS]
+    assert [track.kind for track in before.tracks] == kinds
+    assert [track.kind for track in after.tracks] == [TrackKind.LINES, TrackKind.OPERATORS]
+    lines = {item.name.partition(": ")[2] for track in before.tracks for item in track.longest}
+    assert "loss.backward()" in lines
+    assert all(0 < track.busy <= before.seconds for track in before.tracks)
+
+
+@pytest.mark.parametrize(("share", "missing"), [(1.0, ""), (0.0, TOO_EXPENSIVE)])
+def test_a_page_has_a_timeline_unless_that_takes_much_of_the_budget(
+    share: float, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "RECORDING", share)
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN, encoding="utf-8")
+    with Scratch() as folder:
+        program = Script(Workspace(script, folder), device="cpu")
+        run = runs.Run("verify", Settings("cpu", budget=300.0), lambda *_: None)
+        run.verify(program, folder, lambda sources: [], drawn=True)
+    (found,) = run.results().measurements
+    assert [item.missing for item in found.timelines][:1] == [missing]
+    assert [item.missing for item in found.timelines][1:] == ([] if missing else ["there are no fixes"])
+
+
 def test_the_diff_is_that_of_the_fixer(measured: Any) -> None:
     measurement = measured[2].measurements[0]
     diffs = {variant.name: variant.diff for variant in measurement.variants}
@@ -157,11 +188,12 @@ def examine(tmp_path: Path, nurseries: Nurseries) -> Callable[..., dict[str, Any
     def run(text: str, **job: Any) -> dict[str, Any]:
         script = tmp_path / "script.py"
         script.write_text(text, encoding="utf-8")
+        shutil.rmtree(tmp_path / "scratch", ignore_errors=True)
         (tmp_path / "scratch").mkdir()
         workspace = Workspace(script, tmp_path / "scratch")
         made = Script(workspace, device="cpu", entry=job.pop("entry", "")).job(ORIGINAL, "examine")
         with Process(made, tmp_path / "log.txt", nursery=nurseries.get(0)) as process:
-            process.run(trace=str(tmp_path / "trace.pt"), role="reference", **job)
+            process.run(trace=str(tmp_path / "trace.pt"), **{"role": "reference", **job})
             return process.examined(job.get("timeout", 60))
 
     return run
@@ -175,6 +207,37 @@ def test_a_program_that_only_infers_steps_by_its_module(examine: Any) -> None:
     # The first call only shows which module it is.
     assert found["steps"] == 11
     assert found["ended"]
+
+
+LAZY = """
+import torch
+from torch import nn
+
+torch.manual_seed(3)
+model = nn.Sequential(nn.LazyConv2d(8, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(4))
+model.append(nn.Identity()).unused = nn.LazyLinear(2)
+model.forward = lambda x: model[3](model[2](model[1](model[0](x))))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(60):
+    loss = model(torch.linspace(0, 1, 768).reshape(4, 3, 8, 8)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_layers_that_are_not_initialized_yet_are_compared_once_they_are(examine: Any) -> None:
+    found = examine(LAZY)
+    assert found["found_by"] == "optimizer steps" and found["results"]["bitwise"]
+    assert not [text for text in found["evidence"]["missing"] if "memory by role" in text]
+    weights = 8 * 3 * 9 + 8 + 2 * 8 + 4 * 8 * 36 + 4
+    assert found["evidence"]["roles"]["weights"] == 4 * weights
+    # Other numbers are drawn, and the layers start where the original's did all the same.
+    shifted = LAZY.replace("manual_seed(3)", "manual_seed(4)")
+    again = examine(shifted, role="compared")
+    assert again["results"]["bitwise"]
+    moved = examine(LAZY, role="perturbed")["results"]["differences"]
+    assert 0 < moved["loss of step 1"] < 1e-5
 
 
 def test_a_notebook_runs_as_the_program_that_its_cells_make(tmp_path: Path, nurseries: Nurseries) -> None:
@@ -319,7 +382,8 @@ def test_torchrun_variables_are_set_where_the_program_wants_them(tmp_path: Path)
     (tmp_path / "train.py").write_text("import os\n" + text, encoding="utf-8")
     out = tmp_path.parent / f"{tmp_path.name}.json"
     run = torchlint("verify", "--syncs", "train.py", "--device", "cpu", "--json", str(out), cwd=tmp_path)
-    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.returncode == 2, "nobody sees a wait on the CPU"
+    assert run.stdout.count("only available on CUDA") == 1
     assert "torchrun" in load(out).measurements[0].notes[0]
 
 

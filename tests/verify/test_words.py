@@ -61,7 +61,7 @@ UNFIT, REJECTED, UNREACHED, UNMEASURED = (
 @pytest.mark.parametrize(
     ("outcomes", "expected"),
     [
-        ({}, ""),
+        ({}, "There is no fix to measure."),
         ({TOGETHER: F}, "Apply TL302: 1.35 times as fast. Nothing else matters here."),
         (
             {TOGETHER: F, "TL402": F, "TL404": F, "TL101": S},
@@ -131,6 +131,7 @@ def test_a_fix_that_was_not_reached_is_not_among_those_of_which_nothing_can_be_s
             "A step is a forward pass; the program has 40, 2.00 s each.",
         ),
         (Examination(ORIGINAL, "calls of once()", 8), "A step is a call of once(); 8 were watched."),
+        (Examination(ORIGINAL, "calls of once()", 1), "A step is a call of once(); 1 was watched."),
         (Examination(ORIGINAL, failure="it failed"), ""),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +109,14 @@ def _run(
             else:
                 forms = lambda sources: variants.forms(sources, settings_for, each_place=each_place)  # noqa: E731
                 results = measured(
-                    run, lambda: run.verify(program, folder, forms, recorded=trace is not None)
+                    run,
+                    lambda: run.verify(
+                        program,
+                        folder,
+                        forms,
+                        traced=trace is not None,
+                        drawn=options["html_file"] is not None,
+                    ),
                 )
             sources = program.sources(run.modules)
         tell(terminal, results, options)
@@ -137,10 +143,9 @@ def _trace(
     """Write the timeline of a step, and say what of it is missing."""
     from torchlint.verify import timeline
 
-    after = {**sources, **{file: replace(sources[file], text=text) for file, text in run.fixed.items()}}
     lacking = [f"{item.name}: {item.missing}" for item in run.recordings if item.missing]
     if len(lacking) < len(run.recordings):
-        by_name = {timeline.BEFORE: sources, timeline.AFTER: after}
+        by_name = {timeline.BEFORE: sources, timeline.AFTER: run.after(sources)}
         terminal.save(path, timeline.trace(run.recordings, by_name, settings_for))
         for text in lacking:
             terminal.out(f"\n{path} lacks the step {text}.\n")
@@ -184,6 +189,9 @@ def _status(results: Results) -> int:
     """Return 1 if the fixes together change the results or make it slower, 2 if nothing could be measured."""
     from torchlint.verify.results import TOGETHER, Verdict
 
+    reports = [measurement.syncs for measurement in results.measurements if measurement.syncs is not None]
+    if any(report.missing and not report.rows for report in reports):
+        return 2
     found = [item for measurement in results.measurements for item in measurement.comparisons]
     if any(item.variant == TOGETHER and item.verdict in (Verdict.REJECTED, Verdict.SLOWER) for item in found):
         return 1

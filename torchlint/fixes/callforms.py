@@ -117,9 +117,7 @@ def _symeig(module: Module, call: cst.Call) -> Edits | None:
 
 
 def _eigenvalues(module: Module, call: cst.Call) -> Edits | None:
-    """Return ``torch.symeig`` without the vectors,
-    of which ``torch.linalg.eigvalsh`` gives the values alone.
-    """
+    """Return the edits that make ``torch.linalg.eigvalsh`` of ``torch.symeig`` without the vectors."""
     found = given(call, "input", "eigenvectors", "upper")
     if found is None or "input" not in found or "out" in found or "upper" in found:
         return None
@@ -219,7 +217,9 @@ def _solution(module: Module, call: cst.Call) -> Edits | None:
 
 
 def _range(module: Module, call: cst.Call) -> Edits | None:
-    """Return ``torch.range`` of whole numbers: it has its end, and is of the default type."""
+    """Return the edits that make ``torch.arange`` of ``torch.range`` over whole numbers,
+    with the end included.
+    """
     numbers = [arg for arg in call.args if arg.keyword is None]
     named = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
     if len(numbers) < 2 or any(arg.star for arg in call.args) or set(named) & {"start", "end", "step", "out"}:

@@ -34,6 +34,7 @@ _ATOMS = (
     cst.DictComp,
     cst.Ellipsis,
 )
+_PRODUCTS = (cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo, cst.MatrixMultiply)
 # Places in which any expression but an unparenthesised tuple, walrus or yield stands without parentheses.
 _OPEN_PLACES = (
     cst.Arg,
@@ -104,6 +105,10 @@ def _needs_parentheses(tree: SyntaxTree, node: cst.BaseExpression, code: str) ->
         )
     if isinstance(parent, _OPEN_PLACES):
         return isinstance(new, _NEEDS_PARENTHESES_IN_OPEN_PLACES)
+    if isinstance(node, cst.BinaryOperation) and isinstance(new, cst.BinaryOperation):
+        # A product stands wherever another one stood without parentheses.
+        products = all(isinstance(each.operator, _PRODUCTS) for each in (node, new))
+        return not products or tree.parentheses(node) > 0
     return True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,13 +21,11 @@ from torchlint.fixes.layout import (
     reindented,
     shares_line,
 )
-from torchlint.source import NEWLINE, line_above, line_start
+from torchlint.source import NEWLINE, blank_lines_before, line_above, line_start, past_blank_lines
 from torchlint.syntax import SyntaxTree
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-
-_BLANK_LINE = re.compile(rf"[ \t\f]*(?:{NEWLINE.pattern})")
 
 
 def remove_statement(module: Module, node: cst.CSTNode) -> Edits | None:
@@ -61,8 +58,8 @@ def remove_statement(module: Module, node: cst.CSTNode) -> Edits | None:
     first, behind = line_start(source, start), next_line(source, line_end)
     # Nothing stands apart from the beginning of a file or of a block.
     begins = first == 0 or (isinstance(holder, cst.IndentedBlock) and _opens_block(tree, holder, statement))
-    above = len(source) if begins else _blank_lines_before(source, first)
-    return deletion(first, _past_blank_lines(source, behind, above))
+    above = len(source) if begins else blank_lines_before(source, first)
+    return deletion(first, past_blank_lines(source, behind, above))
 
 
 def _opens_block(tree: SyntaxTree, block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
@@ -72,29 +69,6 @@ def _opens_block(tree: SyntaxTree, block: cst.IndentedBlock, statement: cst.CSTN
     above = line_above(tree.text, line_start(tree.text, first_decorator(tree, statement)))
     line = tree.text[above : end_of_line(tree.text, above)].strip()
     return bool(line) and not line.startswith("#")
-
-
-def _blank_lines_before(source: str, start: int) -> int:
-    """Return how many lines right above a line have nothing on them; two at most,
-    as formatters leave them.
-    """
-    count = 0
-    while start > 0 and count < 2:
-        above = line_above(source, start)
-        if source[above:start].strip():
-            break
-        count, start = count + 1, above
-    return count
-
-
-def _past_blank_lines(source: str, start: int, most: int) -> int:
-    """Return where the blank lines that begin at ``start`` end, or so many of them; none of a text's end."""
-    for _ in range(most):
-        blank = _BLANK_LINE.match(source, start)
-        if blank is None or blank.end() == len(source):
-            break
-        start = blank.end()
-    return start
 
 
 def _remove_beside_semicolon(

@@ -151,7 +151,9 @@ def _advice(results: Results, width: int, color: bool) -> str:
     """Return what to do, in front of everything else."""
     if results.command == "bench":
         return ""
-    told = "\n".join(filter(None, map(words.what_to_do, results.measurements)))
+    # What was interrupted may not have got to any fix.
+    over = [item for item in results.measurements if words.compared(item) or not results.interrupted]
+    told = "\n".join(filter(None, map(words.what_to_do, over)))
     filled = textwrap.fill(
         visible(told), min(width, _SENTENCES), subsequent_indent="  ", break_long_words=False
     )
@@ -348,12 +350,12 @@ def _collectives(row: _Row) -> str:
 def _remarks(measurement: Measurement, width: int, color: bool) -> str:
     out = "\n"
     noise = measurement.noise
-    if noise is not None:
+    # Of a machine that is not fit, the remarks say why.
+    if noise is not None and noise.fit:
         text = (
-            f"Original compared with a copy of itself: {words.ratio(noise.wall)} ({words.span(noise.wall)})."
+            f"Original compared with a copy of itself: {words.ratio(noise.wall)} ({words.span(noise.wall)}). "
+            f"Differences below {words.percent(noise.threshold)} count as the same."
         )
-        if noise.fit:
-            text += f" Differences below {words.percent(noise.threshold)} count as the same."
         out += _paragraph("", text, width)
     for told in _memories(measurement):
         out += _paragraph("", told, width)
@@ -372,6 +374,8 @@ def _memories(measurement: Measurement) -> Iterator[str]:
         yield words.sentence(before)
     if head is not None and after and after != before:
         yield f"{words.label(measurement, head.variant).capitalize()}: {after}"
+    if lines := words.memory_lines_told(measurement, ORIGINAL):
+        yield words.sentence(lines)
     yield from map(words.sentence, words.memory_advice(measurement))
 
 

@@ -232,7 +232,7 @@ def _of_function(module: Module, call: cst.Call, name: str) -> Array | None:
 
 
 def _of_data(module: Module, data: cst.BaseExpression) -> Array:
-    """Return ``np.array(data)`` and the like: numbers if the data certainly is made of them."""
+    """Return the array that ``np.array(data)`` makes: one of numbers if the data certainly holds them."""
     value = module.value(data)
     if value.kind in (Kind.NUMBER, Kind.BOOL, Kind.TENSOR, Kind.SHAPE):
         return Array(numeric=True)
@@ -250,11 +250,7 @@ def _of_result(module: Module, function: cst.FunctionDef) -> Array | None:
     """Return what a function of the file returns."""
     if function.asynchronous is not None:
         return None
-    exits = [
-        node
-        for node in module.tree.descendants(function.body)
-        if isinstance(node, (cst.Return, cst.Yield)) and module.function(node) is function
-    ]
+    exits = module.home(function).flow.exits(function)
     found = _any_of(
         array(module, node.value) if isinstance(node, cst.Return) and node.value is not None else None
         for node in exits

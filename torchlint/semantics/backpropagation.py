@@ -330,18 +330,29 @@ class Backpropagation(Part):
         """Return whether a backward pass that keeps no graph runs through a tensor
         that ``node`` is made of.
         """
-        freed = self._freed
+        return self._runs_through(node, self._freed)
+
+    def retained(self, node: cst.BaseExpression) -> bool:
+        """Return whether a backward pass that keeps the graph runs through a tensor that ``node`` is made of,
+        and none that frees it.
+        """
+        return not self.freed(node) and self._runs_through(node, self._retained)
+
+    def _runs_through(self, node: cst.BaseExpression, passed: Flow) -> bool:
+        """Return whether the backward passes whose roots ``passed`` leads to run through a tensor
+        that ``node`` is made of.
+        """
         for name in self._live(node):
-            if isinstance(name, cst.Name) and any(b in freed.places for b in self.module.bindings(name)):
+            if isinstance(name, cst.Name) and any(b in passed.places for b in self.module.bindings(name)):
                 if self.is_loss(name) or self._is_attached(name):
                     return True
         flow = self.flow([node])
-        # What a helper computes is freed by a backward in it, or for its calls that are backpropagated.
-        backpropagated = not flow.own_calls.isdisjoint(freed.calls)
+        # What a helper computes is backpropagated in it, or for its calls that are.
+        backpropagated = not flow.own_calls.isdisjoint(passed.calls)
         _, containers = self._losses
         return any(
             isinstance(key, Binding)
-            and key in (freed.places if backpropagated or key in flow.own else freed.own)
+            and key in (passed.places if backpropagated or key in flow.own else passed.own)
             and (self._attached(key) or key in containers)
             for key in flow.places
         )
@@ -579,6 +590,10 @@ class Backpropagation(Part):
     def _freed(self) -> Flow:
         roots = [root for backward in self.passes if not backward.retains for root in backward.roots]
         return self.flow([*roots, *self._framework_roots])
+
+    @cached_property
+    def _retained(self) -> Flow:
+        return self.flow(root for backward in self.passes if backward.retains for root in backward.roots)
 
     def flow(self, roots: Iterable[cst.BaseExpression]) -> Flow:
         """Return what the values of these expressions are computed from, however far back.

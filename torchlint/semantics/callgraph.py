@@ -362,7 +362,7 @@ class CallGraph:
         word = last_name(call.func)
         for function in self._functions_by_name.get(word or "", ()):
             positional = [param.name.value for param in function.params.params]
-            if self._binds_self(function):
+            if self.classes.binds_first(function):
                 positional = positional[1:]
             index = next((i for i, given in enumerate(call.args) if given is argument), len(positional))
             if index < len(positional):
@@ -413,7 +413,8 @@ class CallGraph:
             runner = self.callee(call)
             assert isinstance(runner, cst.FunctionDef)
             return self.run_with(run, function, self.bound_to(call, runner).unpacked)
-        return self._bound(call, function, callee.presets if callee.definition is function else ())
+        presets = callee.presets if callee.definition is function else ()
+        return self._bound(call, function, presets, callee.named_by_class)
 
     def run_with(self, call: cst.Call, function: Function, held: calls.Unpacked | None) -> calls.BoundCall:
         """Return a call bound to a function, where the stars that it hands on, if any, hold this."""
@@ -463,12 +464,16 @@ class CallGraph:
         return around if all(self._parameter_of(around, each) in stars for each in unpacked) else None
 
     @remembered
-    def _bound(self, call: cst.Call, function: Function, presets: tuple[cst.Call, ...]) -> calls.BoundCall:
-        return calls.bind(call, self._signature(function), presets=presets)
+    def _bound(
+        self, call: cst.Call, function: Function, presets: tuple[cst.Call, ...], named_by_class: bool
+    ) -> calls.BoundCall:
+        signature = self._signature(function, named_by_class)
+        return calls.bind(call, signature, presets=presets, resolve=self.literal)
 
     @remembered
-    def _signature(self, function: Function) -> calls.Signature:
-        return calls.signature_of_function(function, bound=self._binds_self(function))
+    def _signature(self, function: Function, named_by_class: bool = False) -> calls.Signature:
+        bound = self.classes.binds_first(function, named_by_class=named_by_class)
+        return calls.signature_of_function(function, bound=bound)
 
     @remembered
     def applied(self, function: cst.FunctionDef) -> tuple[str, str] | None:
@@ -529,9 +534,6 @@ class CallGraph:
                 return node
         return value
 
-    def _binds_self(self, function: Function) -> bool:
-        return isinstance(function, cst.FunctionDef) and self.classes.self_name(function) is not None
-
 
 def _is_name_of(node: cst.BaseExpression, function: Function) -> bool:
     """Return whether a literal text is the name of a function."""
@@ -569,14 +571,17 @@ class _Pool:
             return self._sorted(functions, graph)
 
     def _sorted(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
+        run: dict[cst.Call, tuple[Function, ...]] = {}
         for call in tuple(self._open):
-            graph.callees(call)  # which may lead back here
+            found = graph.callees(call)  # which may lead back here
+            if graph.is_settled(call):
+                run[call] = found
         waiting, self._open = self._open, []
         for call in waiting:
-            if not graph.is_settled(call):
+            if call not in run and not graph.is_settled(call):
                 self._open.append(call)
             else:
-                for callee in graph.callees(call):
+                for callee in run[call] if call in run else graph.callees(call):
                     self._settled.setdefault(callee, []).append(call)
         known = dict.fromkeys(call for function in functions for call in self._settled.get(function, ()))
         return [*known, *self._open]

@@ -42,7 +42,8 @@ _LOADING = frozenset({"load_state_dict", "load_checkpoint", "load_from_checkpoin
 _LOADING_FUNCTIONS = frozenset({"torch.load", "safetensors.torch.load_file", "safetensors.torch.load_model"})
 # Words one of which is in the text of a file that trains.
 _TRAINING = (".backward(", "training_step", ".fit(", "Trainer")
-_STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")
+STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")
+"""How the names of files with weights end."""
 
 
 @remembered
@@ -109,4 +110,4 @@ def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:
 
 def is_stored_weights(text: str) -> bool:
     """Return whether a text is, or ends with, the address of stored weights."""
-    return text.endswith(_STORED) and ("http://" in text or "https://" in text)
+    return text.endswith(STORED) and ("http://" in text or "https://" in text)

@@ -10,9 +10,9 @@ import libcst as cst
 
 from torchlint.semantics.api.families import is_lightning_module, is_loader_class, is_model_class
 from torchlint.semantics.api.results import function_result
+from torchlint.semantics.conventions import of_other_framework, other_module
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.names import AttributeBinding, BindingKind, Names
-from torchlint.semantics.otherframeworks import of_other_framework, other_module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -288,14 +288,20 @@ class Classes:
         """Return the name under which a method knows its instance; None for static and class methods."""
         if self.owner(method) is None or (not method.params.params and not method.params.posonly_params):
             return None
-        for decorator in method.decorators:
-            if isinstance(decorator.decorator, cst.Name) and decorator.decorator.value in (
-                "staticmethod",
-                "classmethod",
-            ):
-                return None
+        if _wrapping(method) is not None:
+            return None
         first = (*method.params.posonly_params, *method.params.params)[0]
         return first.name.value
+
+    def binds_first(self, function: cst.CSTNode, *, named_by_class: bool = False) -> bool:
+        """Return whether a call leaves out the first parameter of a function: ``self`` or ``cls``.
+
+        A method ``named_by_class``, as in ``Base.update(self, x)``, is given its instance.
+        """
+        if not isinstance(function, cst.FunctionDef) or self.owner(function) is None:
+            return False
+        wrapping = _wrapping(function)
+        return wrapping == "classmethod" if wrapping is not None else not named_by_class
 
     @remembered
     def attribute_bindings(self, info: ClassInfo, attr: str) -> list[AttributeBinding]:
@@ -404,6 +410,14 @@ def _is_first_parameter(call: cst.Call) -> bool:
             return True
         case _:
             return False
+
+
+def _wrapping(method: cst.FunctionDef) -> str | None:
+    """Return which decorator keeps the instance from a method: ``staticmethod`` or ``classmethod``."""
+    for each in method.decorators:
+        if isinstance(each.decorator, cst.Name) and each.decorator.value in ("staticmethod", "classmethod"):
+            return each.decorator.value
+    return None
 
 
 def is_property(method: cst.FunctionDef) -> bool:

@@ -65,6 +65,9 @@ class Topic(Enum):
     SPARSE = "sparse"
     """Most elements are zero, and are not stored."""
 
+    LOGITS = "binary_cross_entropy_with_logits, bcewithlogits*, with logits, from logits"
+    """The loss of logits, which somebody has thought of."""
+
     DEPRECATION = "deprecated"
     """Something is kept for its callers only."""
 

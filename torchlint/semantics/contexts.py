@@ -51,6 +51,11 @@ class Context(IdentityEnum):
     OLD_RELEASE = "old_release"
     """Runs only with releases that lack something."""
 
+    @property
+    def measures(self) -> bool:
+        """Whether the place is there to take times, which it has to take right."""
+        return self is Context.BENCHMARK
+
 
 class _Act(IdentityEnum):
     """Something that a piece of a program does which tells what it is there for."""
@@ -567,7 +572,7 @@ def _is_shape(node: cst.BaseExpression) -> bool:
 
 
 def _is_wrapped(iterable: cst.BaseExpression) -> TypeGuard[cst.Call]:
-    """Return ``tqdm(range(n))``."""
+    """Return whether a loop goes over ``tqdm(range(n))`` or the like."""
     return isinstance(iterable, cst.Call) and last_name(iterable.func) == "tqdm" and bool(iterable.args)
 
 

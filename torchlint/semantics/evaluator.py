@@ -31,13 +31,13 @@ class Evaluator(Protocol):
         """Return what one definition binds its name to."""
 
     def attribute(self, base: Value, attr: str) -> Value:
-        """Return ``base.attr``."""
+        """Return the value of ``base.attr``."""
 
     def iterated(self, value: Value) -> Value:
         """Return what ``for x in value`` gives ``x``."""
 
     def element(self, value: Value, index: int | None = None) -> Value:
-        """Return ``value[index]``."""
+        """Return the value of ``value[index]``."""
 
     def returned(self, function: Function) -> Value:
         """Return what a function of the file returns."""

@@ -17,7 +17,7 @@ from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import is_of_engine, operations
+from torchlint.semantics.serving import applies_operator, is_of_engine, operations
 from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
@@ -127,9 +127,12 @@ class _Shown(Part):
             return True
         if operations(self.module):
             return True
-        if any(is_of_engine(self.module, function) for function in self.tree.nodes(cst.FunctionDef)):
+        functions = self.tree.nodes(cst.FunctionDef)
+        if any(is_of_engine(self.module, function) for function in functions):
             return True
-        return self.evidence is not Evidence.CPU
+        if self.evidence is not Evidence.CPU:
+            return True
+        return any(applies_operator(self.module, function) for function in functions)
 
     @cached_property
     def evidence(self) -> Evidence:

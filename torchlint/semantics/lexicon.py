@@ -802,6 +802,17 @@ def names_tokenizer(name: str | None) -> bool:
     return name is not None and name.lower().endswith("tokenizer")
 
 
+_TOKENS = frozenset(
+    {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", "decoder_attention_mask"}
+)
+_BESIDE_TOKENS = frozenset({"encodings", "id", "ids", "idx", "label", "labels"})
+
+
+def name_tokens(keys: frozenset[str]) -> bool:
+    """Return whether the items of a batch that has these keys are tokens of texts, with masks and labels."""
+    return not keys.isdisjoint(_TOKENS) and keys <= _TOKENS | _BESIDE_TOKENS
+
+
 def names_criterion(name: str | None) -> bool:
     """Return whether a variable of this name computes a loss."""
     if has(name, Role.STOPPING) or begins(name, Role.VERB):

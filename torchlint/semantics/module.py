@@ -284,9 +284,9 @@ class Module:
         return calls.bind(call, signature, presets=presets, resolve=graph.literal)
 
     def _shows_calls(self, function: cst.FunctionDef) -> bool:
-        """Return whether the files of the project show who calls a function."""
+        """Return whether the files of the project show who calls a function, if only its own."""
         known_as = self.classes.owner(function) or function
-        return self.link is not None and self.link.shows_users(self, known_as.name.value)
+        return self.link is None or self.link.shows_users(self, known_as.name.value)
 
     def argument(self, call: cst.Call, name: str, override: cst.FunctionDef | None = None) -> Argument:
         """Return what a call passes for the parameter ``name`` of what it calls,
@@ -307,7 +307,7 @@ class Module:
         callee = self.value(call.func)
         definition = callee.definition
         if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
-            bound = isinstance(definition, cst.FunctionDef) and callee.receiver is not None
+            bound = self.classes.binds_first(definition, named_by_class=callee.named_by_class)
             return calls.signature_of_function(override or definition, bound=bound), callee.presets
         if isinstance(definition, cst.ClassDef) and callee.kind is Kind.CLASS:
             info = self.classes.info(definition)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchlint.semantics.lexicon import Role, asks, begins, denotes, has
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import Kind
 
@@ -115,6 +116,8 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
         return True
     if function.name.value in _ON_LOGITS and _has_role(module, function):
         return True
+    if _is_for_other_class(module, function) or applies_operator(module, function):
+        return True
     if _is_own_helper(module, function):
         return False  # Whether its callers do, they say themselves.
     return not _is_protocol(module, function) and any(
@@ -140,6 +143,57 @@ def operations(module: Module) -> frozenset[str]:
     return frozenset(made | {node.value for node in (*given, *put) if isinstance(node, cst.Name)})
 
 
+def _is_for_other_class(module: Module, function: cst.FunctionDef) -> bool:
+    """Return whether a function in another one is made to be the ``forward`` of a class
+    that is defined elsewhere.
+    """
+    match function:
+        case cst.FunctionDef(name=cst.Name(value="forward"), params=cst.Parameters(params=[first, *_])):
+            within = module.function(function)
+            return first.name.value == "self" and within is not None and _holder(module, function) is None
+    return False
+
+
+@solved(nothing=False)
+def applies_operator(module: Module, function: cst.FunctionDef) -> bool:
+    """Return whether a function is an operator of models: one that hands tensors that it is given
+    to an autograd ``Function``, or to another such operator.
+    """
+    if _holder(module, function) is not None or not any(
+        _is_of_tensors(module, param) for param in function.params.params
+    ):
+        return False
+    if begins(function.name.value, Role.TEST) or _is_protocol(module, function):
+        return False
+    return any(
+        _passes_on(module, call, function) and _is_operator(module, call)
+        for call in module.calls_in(function)
+        if not module.flow.loops(call)
+    )
+
+
+def _is_operator(module: Module, call: cst.Call) -> bool:
+    """Return whether a call applies an autograd ``Function``, or calls what does."""
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "apply":
+        made = module.value(call.func.value).definition
+        info = module.classes.info(made) if isinstance(made, cst.ClassDef) else None
+        return info is not None and info.inherits("torch.autograd.Function")
+    callee = module.callee(call)
+    return isinstance(callee, cst.FunctionDef) and applies_operator(module, callee)
+
+
+def _passes_on(module: Module, call: cst.Call, function: cst.FunctionDef) -> bool:
+    """Return whether a call is given a parameter of the function that it is in."""
+    return any(
+        isinstance(arg.value, cst.Name)
+        and any(
+            binding.kind is BindingKind.PARAMETER and binding.scope.node is function
+            for binding in module.bindings(arg.value)
+        )
+        for arg in call.args
+    )
+
+
 _OF_OPERATIONS = ("torch.library", "Library(", "direct_register_custom_op", "functional")
 
 
@@ -150,7 +204,9 @@ def _registers(module: Module, decorator: cst.BaseExpression) -> bool:
 
 
 def _given_as_operation(call: cst.Call) -> cst.BaseExpression | None:
-    """Return ``library.impl(name, function, "CUDA")``, ``direct_register_custom_op(name, function)``."""
+    """Return the function that a call registers as a custom operation,
+    as ``library.impl(name, function, "CUDA")`` does.
+    """
     match last_name(call.func), call.args:
         case "direct_register_custom_op", _:
             return given_as(call, "op_func", 1)
@@ -160,7 +216,7 @@ def _given_as_operation(call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _put_into_torch(module: Module, assigned: cst.Assign) -> cst.BaseExpression | None:
-    """Return ``F.linear = function``."""
+    """Return the function that an assignment puts in the place of one of torch: ``F.linear = function``."""
     match assigned.targets:
         case [cst.AssignTarget(target=cst.Attribute() as target)] if isinstance(assigned.value, cst.Name):
             name = module.qualified(target) or ""

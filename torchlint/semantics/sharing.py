@@ -108,7 +108,9 @@ def _fate(module: Module, use: Use) -> Verdict[Fate]:
 
 
 def _of_method(name: str) -> Verdict[Fate]:
-    """Return ``x.add_(1)``, ``x.sum()``, ``x.view(-1)``."""
+    """Return what a method does to its tensor:
+    ``x.add_(1)`` writes, ``x.sum()`` reads, ``x.view(-1)`` shares it.
+    """
     if name.endswith("_") and not name.endswith("__"):
         return Fate.WRITTEN
     if name in READING_METHODS:

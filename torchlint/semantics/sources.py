@@ -33,7 +33,7 @@ from torchlint.semantics.classes import is_property
 from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
-from torchlint.semantics.remembered import in_charge, remembered
+from torchlint.semantics.remembered import in_charge
 from torchlint.semantics.spellings import is_none
 from torchlint.semantics.values import Kind
 
@@ -239,20 +239,11 @@ def steps(module: Module, source: Source, through: Through = Through.NOTHING) ->
 
 
 def returns(module: Module, function: Function) -> tuple[cst.BaseExpression, ...]:
-    """Return the expressions that a function returns, or yields; a bare ``return`` is left out."""
+    """Return the expressions that a function returns; a bare ``return`` is left out."""
     if isinstance(function, cst.Lambda):
         return (function.body,)
-    return _exits(module.home(function)).get(function, ())
-
-
-@remembered
-def _exits(module: Module) -> dict[Function, tuple[cst.BaseExpression, ...]]:
-    found: dict[Function, list[cst.BaseExpression]] = {}
-    for node in module.tree.nodes(cst.Return):
-        function = module.function(node)
-        if function is not None and node.value is not None:
-            found.setdefault(function, []).append(node.value)
-    return {function: tuple(values) for function, values in found.items()}
+    exits = module.home(function).flow.exits(function)
+    return tuple(each.value for each in exits if isinstance(each, cst.Return) and each.value is not None)
 
 
 def _instance(module: Module, node: cst.BaseExpression) -> cst.ClassDef | None:
@@ -323,6 +314,8 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
     function, param = binding.scope.node, binding.node
     if not isinstance(function, (cst.FunctionDef, cst.Lambda)) or not isinstance(param, cst.Param):
         return None
+    if param.star == "**" and path and isinstance(path[0], str):
+        return _passed_by_keyword(module, function, path[0], path[1:])
     if isinstance(param.star, str) and param.star:
         return None
     found: list[Source] = []
@@ -334,6 +327,20 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
             if node is None:
                 return None
             found.append(Source(node, path))
+    return list(dict.fromkeys(found)) or None
+
+
+def _passed_by_keyword(module: Module, function: Function, key: str, path: Path) -> list[Source] | None:
+    """Return what the calls in the file put under a key of ``**kwargs``;
+    None if there are no calls, or nobody passes it.
+    """
+    found: list[Source] = []
+    for call in module.callers(function):
+        for argument in call.args:
+            if argument.keyword is not None and argument.keyword.value == key:
+                found.append(Source(argument.value, path))
+            elif argument.star == "**":
+                found.append(Source(argument.value, (key, *path)))
     return list(dict.fromkeys(found)) or None
 
 

@@ -97,7 +97,7 @@ def copied_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _named_move(module: Module, call: cst.Call, kind: str) -> Move | None:
-    """Return ``x.cuda(…)``, and the like for other kinds of devices."""
+    """Return the move that ``x.cuda(…)`` is, or its like for another kind of device."""
     device: cst.BaseExpression | None = None
     fixable = True
     for position, arg in enumerate(call.args):

@@ -112,7 +112,7 @@ class Value(NamedTuple):
         elements: the items of a tuple or list of known length.
         item: what each item of a container or iterator is.
         constant: the Python constant, if the expression has only one.
-        receiver: the instance that a method is bound to.
+        receiver: the instance that a method is bound to; `OF_CLASS` of one that its class names.
         presets: the ``functools.partial`` calls around a callable, innermost first.
         leaf: a tensor that is a parameter.
         part: an item taken out of a batch, or an input of a forward: what moves to a device is a tensor. Of
@@ -143,6 +143,11 @@ class Value(NamedTuple):
     alternatives: frozenset[Definition] = frozenset()
     fields: tuple[tuple[str, Value], ...] = ()
     memory: Memory = Memory.UNKNOWN
+
+    @property
+    def named_by_class(self) -> bool:
+        """Whether it is a method that takes its instance as an argument, as in ``Base.update(self, x)``."""
+        return self.receiver is not None and self.receiver == OF_CLASS
 
     @property
     def definitions(self) -> frozenset[Definition]:
@@ -208,6 +213,8 @@ _DEFINED = frozenset({Kind.MODULE, Kind.OBJECT, Kind.DATASET, Kind.SAMPLER, Kind
 _MOST_ALTERNATIVES = 8
 
 UNKNOWN: Final = Value(Kind.UNKNOWN)
+OF_CLASS: Final = Value(Kind.CLASS)
+"""What stands for the instance of a method that its class names."""
 NONE: Final = Value(Kind.NONE, constant=None)
 NUMBER: Final = Value(Kind.NUMBER)
 STRING: Final = Value(Kind.STRING)
@@ -347,6 +354,7 @@ def _join_two(a: Value, b: Value) -> Value:
         if _same_constant(a.constant, b.constant) and (a.kind is b.kind or kind is not Kind.NUMBER)
         else MISSING,
         memory=_join_memory(tensors),
+        receiver=OF_CLASS if a.named_by_class and b.named_by_class else None,
         leaf=a.leaf and b.leaf,
         part=a.part and b.part,
         literal=kind is Kind.NUMBER and a.starts and b.starts,

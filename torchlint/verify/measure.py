@@ -54,6 +54,7 @@ from torchlint.verify.results import (
     ORIGINAL,
     TOGETHER,
     Agreement,
+    Allocation,
     Block,
     Comparison,
     Curve,
@@ -67,6 +68,7 @@ from torchlint.verify.results import (
     Sameness,
     SyncPhase,
     SyncReport,
+    Timeline,
     Variant,
     Verdict,
 )
@@ -243,6 +245,7 @@ class Session:
     dropped: list[str] = field(default_factory=list)
     syncs: SyncReport | None = None
     curves: list[Curve] = field(default_factory=list)
+    timelines: Sequence[Timeline] = ()
     spent: dict[str, float] = field(default_factory=dict)
     """As ``Measurement.spent``."""
     importing: float = 0.0
@@ -384,14 +387,13 @@ class Session:
             reached(before[file], text, lines.get(file, frozenset())) for file, text in after.items()
         )
 
-    def affordable(self, variants: Sequence[Variant]) -> list[Variant]:
+    def affordable(self, variants: Sequence[Variant], reserved: float = 0.0) -> list[Variant]:
         """Return the variants that the budget has time to examine and to time, the first in any case.
 
-        Of the others ``dropped`` says that they are left out.
+        Of the others ``dropped`` says that they are left out. ``reserved`` seconds are for something else.
         """
-        planned = self._plan(
-            [ORIGINAL, AGAIN, variants[0].name], [item.name for item in variants[1:]], self._left()
-        )
+        left = self._left() - reserved
+        planned = self._plan([ORIGINAL, AGAIN, variants[0].name], [item.name for item in variants[1:]], left)
         self._say_dropped(planned.dropped)
         return [item for item in variants if item.name not in planned.dropped]
 
@@ -529,18 +531,33 @@ class Session:
             more["steps_by"] = "forward" if original.found_by.startswith("forward") else "optimizer"
         return {"seed": self.settings.seed, **more}
 
-    def record(self, name: str, variant: str) -> Recording:
-        """Run a variant once, and record one of its steps as the recording ``name``."""
+    @property
+    def recording_seconds(self) -> float:
+        """About how long it takes to record steps of a variant."""
+        costs = self._costs()
+        return costs.copy + costs.startup + (self._lead + self._recorded_steps) * costs.step + WRITING
+
+    @property
+    def _recorded_steps(self) -> int:
+        original = self.examinations[ORIGINAL]
+        most = int(RECORDED_SECONDS / (original.step_seconds or BLIND_STEP))
+        there = original.steps - LEAST_LEAD if original.ended else MOST_RECORDED
+        return max(1, min(MOST_RECORDED, most, there))
+
+    @property
+    def _lead(self) -> int:
+        """How many steps run before the first that is recorded."""
         original = self.examinations[ORIGINAL]
         lead = max(LEAST_LEAD, min(MOST_LEAD, int(LEADING / (original.step_seconds or BLIND_STEP))))
-        if original.ended:
-            lead = max(1, min(lead, original.steps - 1))
+        return max(1, min(lead, original.steps - self._recorded_steps)) if original.ended else lead
+
+    def record(self, name: str, variant: str) -> Recording:
+        """Run a variant once, and record some of its steps as the recording ``name``."""
         path = self.folder / f"{name}.timeline"
-        if self._left() <= 0:
-            return Recording(name, missing="the time was up")
         with self._spending("recording"), self.pool.process(variant, "record") as process:
             try:
-                process.run(**self._changes(timeline=str(path), lead_steps=lead))
+                steps = {"lead_steps": self._lead, "recorded_steps": self._recorded_steps}
+                process.run(**self._changes(timeline=str(path), **steps))
                 said = process.recorded(self._patience)
             except Failure as error:
                 process.kill()
@@ -569,8 +586,10 @@ class Session:
             return
         self._planned = planned
         self.time_more(progress)
-        if self.settings.wishes.replicates is not None and self._replicates < self.settings.wishes.replicates:
-            wanted = self.settings.wishes.replicates
+        wanted = self.settings.wishes.replicates
+        if not self._replicates:
+            self.notes.append("the time was up before anything could be timed; raise `--budget`")
+        elif wanted is not None and self._replicates < wanted:
             self.notes.append(f"the budget ran out after {self._replicates} of {wanted} replicates")
 
     def time_more(self, progress: Progress) -> None:
@@ -587,8 +606,8 @@ class Session:
         """Return how many more replicates there shall be."""
         done, wanted = self._replicates, self.settings.wishes.replicates
         # A case is planned to get the fewest; the time of a program is its user's.
-        least = LEAST_REPLICATES if self.pool.subject.reruns else 1
-        if done and self._left() <= 0 and done >= least:
+        least = LEAST_REPLICATES if self.pool.subject.reruns else 0
+        if self._left() <= 0 and done >= least:
             return 0
         if wanted is not None:
             return wanted - done
@@ -598,7 +617,7 @@ class Session:
         planned = replace(planned, variants=(ORIGINAL, AGAIN, *(open_ or planned.variants)))
         left = self._left() - self._watching(planned, done)
         found = replicates(self._costs(), planned, left, done, self._spread(open_))
-        return max(found, least - done)
+        return max(found, (least or 1) - done)
 
     def _spread(self, variants: Sequence[str]) -> float:
         """Return the deviation of blocks over that of processes,
@@ -990,6 +1009,7 @@ class Session:
             # A case of `bench` does the same in every step: what seems regular there is the machine's doing.
             periodic=None if self.pool.subject.reruns else periodic(self.blocks, self.news),
             curves=tuple(self.curves),
+            timelines=tuple(self.timelines),
             spent={on: round(seconds, 2) for on, seconds in self.spent.items()},
             ranks=self.pool.subject.ranks,
             device=self.machine.device,
@@ -1001,9 +1021,13 @@ SEEDS = 3
 TRAINING = 0.2
 """The share of the time left that this may take."""
 LEAST_LEAD, MOST_LEAD = 2, 10
-"""How many steps run before the one that is recorded,"""
+"""How many steps run before the first that is recorded,"""
 LEADING = 5.0
 """and for how many seconds at most, unless there are fewer than the least."""
+MOST_RECORDED, RECORDED_SECONDS = 3, 1.0
+"""How many steps are recorded at most, and for how long unless it is a single one: the steadiest is kept."""
+WRITING = 1.0
+"""Seconds that it takes to write and read a recording, about."""
 MOST_LOSSES = 300
 """The most steps of such a run."""
 WINDOWS = 2
@@ -1055,7 +1079,8 @@ def _examination(name: str, found: Mapping[str, Any], sameness: Sameness) -> Exa
     )
     evidence["missing"] = tuple(evidence["missing"])
     if evidence.get("roles") is not None:
-        evidence["roles"] = Roles(**evidence["roles"])
+        lines = tuple(Allocation(**line) for line in evidence["roles"].get("lines", ()))
+        evidence["roles"] = Roles(**{**evidence["roles"], "lines": lines})
     rest = {
         key: found[key]
         for key in ("found_by", "steps", "ended", "step_seconds", "startup_seconds", "busy")

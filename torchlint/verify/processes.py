@@ -377,7 +377,7 @@ class Process:
         said = self._theirs(self._said())
         reason = self._theirs(message["message"] or "the program stopped") + self._unseen(message["message"])
         if "usage: " in said and not self._job.arguments:
-            reason += "; pass its arguments after `--`: `torchlint verify SCRIPT -- ARGS`"
+            reason += "; pass its arguments after `--`: `torchlint verify … -- ARGS`"
         printed = f"\nThe last lines of its output:\n{said}" if said else ""
         return Failure(
             f"the program failed: {reason}{printed}", wants_torchrun=_misses_torchrun(reason + said)

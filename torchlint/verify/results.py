@@ -193,6 +193,19 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Allocation:
+    """What one line allocated in a step, of what is alive at its peak."""
+
+    file: str
+    """Relative to the project's folder; empty for what no line of the project asked for."""
+    row: int
+    size: int
+    count: int
+    text: str = ""
+    """The line itself, without its indentation."""
+
+
+@dataclass(frozen=True)
 class Roles:
     """What the memory of a step is for, in bytes: at its peak, or at its end where no peak is known."""
 
@@ -213,6 +226,8 @@ class Roles:
     """By how much the states of Adam would be smaller in 8 bits."""
     spared_factored: int = 0
     """By how much they would be smaller as Adafactor keeps them."""
+    lines: tuple[Allocation, ...] = ()
+    """What was allocated since the step began, most bytes first; none where no history is kept."""
 
 
 @dataclass(frozen=True)
@@ -280,6 +295,75 @@ class Curve:
     seed: int
     losses: tuple[float, ...]
     """The sum of the losses of each step."""
+
+
+class TrackKind(enum.Enum):
+    """What a track of a timeline is about; those of the host come first."""
+
+    LINES = "lines"
+    """The lines of the project's code that the step consists of, without those that they call."""
+    CHANGED = "changed lines"
+    """Those lines that the fixes change, wherever they are called from."""
+    OPERATORS = "operators"
+    """What torch runs on the host, without what that calls in turn."""
+    LAUNCHES = "launches"
+    """Calls that give the device something to do."""
+    WAITS = "waits"
+    """Calls in which the host waits for the device."""
+    KERNELS = "kernels"
+    COPIES = "copies"
+    """With what fills memory."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Something that ran on a track of a timeline, or several things too short for a figure."""
+
+    name: str
+    """Of several, the longest."""
+    begin: float
+    """Since the step began."""
+    end: float
+    busy: float
+    """For how long of that anything ran."""
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Total:
+    """All that ran on a track under one name."""
+
+    name: str
+    seconds: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Track:
+    """What went on side by side with the other tracks of a timeline."""
+
+    kind: TrackKind
+    detail: str = ""
+    """Which of several, such as ``stream 7``; empty of one."""
+    busy: float = 0.0
+    """For how long anything ran."""
+    slices: tuple[Slice, ...] = ()
+    """In the order of time, without overlaps."""
+    longest: tuple[Total, ...] = ()
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One step of a variant, as the profiler saw it. That slows the host down."""
+
+    variant: str
+    step: int = 0
+    """Its number, from 1."""
+    seconds: float = 0.0
+    """How long the host took for it."""
+    tracks: tuple[Track, ...] = ()
+    missing: str = ""
+    """Why there is none; empty if there is."""
 
 
 @dataclass(frozen=True)
@@ -409,9 +493,12 @@ class Measurement:
     """The steps that evaluate, log or save, or begin an epoch; None if none can be told from the others."""
     curves: tuple[Curve, ...] = ()
     """How the original trains, and the variants whose results differ from its own by how they are rounded."""
+    timelines: tuple[Timeline, ...] = ()
+    """One step of the original, and the same with all fixes; none where nobody asked for them."""
     spent: dict[str, float] = field(default_factory=dict)
     """Seconds by what they were spent on: ``original`` (its first run), ``results`` (of the variants),
-    ``start``, ``warm-up``, ``timed`` (with the untimed lead of each block), ``device work``, ``training``."""
+    ``start``, ``warm-up``, ``timed`` (with the untimed lead of each block), ``device work``, ``training``,
+    ``recording``."""
     ranks: int = 1
     """How many processes the program has. The slowest decides about the time of a block, the one that needs
     most about the memory, and the first stands for the rest of the evidence."""

@@ -21,10 +21,20 @@ from torchlint.verify.cases import Case
 from torchlint.verify.measure import Pool, Progress, Session, Settings, processors
 from torchlint.verify.plan import LEAST_REPLICATES
 from torchlint.verify.processes import Failure, Nurseries, Spares, machine
-from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Evidence, Machine, Results, SyncReport
+from torchlint.verify.results import (
+    AGAIN,
+    ORIGINAL,
+    TOGETHER,
+    Evidence,
+    Machine,
+    Results,
+    SyncReport,
+    Timeline,
+    Variant,
+)
 from torchlint.verify.scratch import Scratch
 from torchlint.verify.subjects import Bench, Script
-from torchlint.verify.timeline import AFTER, BEFORE, Recording
+from torchlint.verify.timeline import AFTER, BEFORE, Recording, brief, steadiest
 from torchlint.verify.variants import Form, Texts
 
 GPU = Path("/dev/nvidiactl")
@@ -42,6 +52,11 @@ RANKED_AT_ONCE = 2
 results. More would get in each other's way, as ranks that wait use up time of their GPUs."""
 REPORTING = 0.03
 """The share of a budget that is kept for what is written at the end."""
+RECORDING = 0.1
+"""The share of a budget that a timeline which is only drawn may take."""
+TOO_EXPENSIVE = (
+    "recording a step takes more than a tenth of the budget; raise `--budget`, or use `--trace FILE`"
+)
 EXAMINING = 0.2
 """The share of a bench run that the examinations take, roughly."""
 
@@ -123,8 +138,12 @@ class Run:
             seen = evidence.syncs is not None
             session.syncs = replace(report, phases=phases if seen else (), ended=ended)
 
-    def verify(self, script: Script, folder: Path, forms_of: FormsOf, *, recorded: bool = False) -> None:
-        """Measure a script with all fixes, and with each alone; ``recorded``: record a step of it, too.
+    def verify(
+        self, script: Script, folder: Path, forms_of: FormsOf, *, traced: bool = False, drawn: bool = False
+    ) -> None:
+        """Measure a script with all fixes, and with each alone.
+
+        A step is recorded for its timeline if that is ``traced``, or ``drawn`` and not too expensive.
 
         Raises:
             Failure: there is no torch, no such device, or the script itself does not run.
@@ -165,9 +184,11 @@ class Run:
                 else:
                     session.unreached.append(form.variant)
             loading.result()
+            recording = session.recording_seconds * (2 if made else 1)
+            cheap = recording <= RECORDING * self._settings.budget
             if made:
                 self._tell("comparing results")
-                chosen = session.affordable(made)
+                chosen = session.affordable(made, recording if traced or (drawn and cheap) else 0.0)
                 session.examine(chosen)
                 if nurseries.loaded and session.examinations[AGAIN].failure is not None:
                     # The original ran by itself: a library does not let itself be copied.
@@ -178,22 +199,38 @@ class Run:
                     session.examine([variant for variant in made if variant not in chosen])
                     session.dropped.clear()
                 session.train()
-            if recorded:
+            # Who asks for a file gets it, as everybody gets a timing, whatever the budget is.
+            if traced or (drawn and cheap and self._left() > 0):
                 self._tell("recording a step")
                 self.recordings = self._recorded(session)
+                session.timelines = self._briefly(sources, made)
+            elif drawn:
+                session.timelines = [
+                    Timeline(ORIGINAL, missing="the time was up" if cheap else TOO_EXPENSIVE)
+                ]
             if made:
                 session.time(lambda text, _: self._tell(text))
             session.notes += script.remarks()
 
-    def _recorded(self, session: Session) -> list[Recording]:
-        """Return a step of the original, and one with all fixes."""
+    def _recorded(self, session: Session) -> Sequence[Recording]:
+        """Return a step of the original, and the same with all fixes."""
         before = session.record(BEFORE, ORIGINAL)
         if TOGETHER not in session.examinations:
             reason = "lines that fixes change did not run" if session.unreached else "there are no fixes"
-            return [before, Recording(AFTER, missing=reason)]
+            return steadiest([before, Recording(AFTER, missing=reason)])
         failure = session.examinations[TOGETHER].failure
         after = Recording(AFTER, missing=failure) if failure else session.record(AFTER, TOGETHER)
-        return [before, after]
+        return steadiest([before, after])
+
+    def after(self, sources: Sources) -> Sources:
+        """Return the files of the program as all fixes together leave them."""
+        return {**sources, **{file: replace(sources[file], text=text) for file, text in self.fixed.items()}}
+
+    def _briefly(self, sources: Sources, made: Sequence[Variant]) -> list[Timeline]:
+        """Return the recordings as the page shows them."""
+        changed = {(fix.file, fix.row) for item in made if item.name == TOGETHER for fix in item.fixes}
+        before, after = self.recordings
+        return [brief(before, ORIGINAL, sources, changed), brief(after, TOGETHER, self.after(sources))]
 
     @property
     def modules(self) -> Sequence[str]:

@@ -14,6 +14,7 @@ from torchlint.verify.results import (
     ORIGINAL,
     TOGETHER,
     Agreement,
+    Allocation,
     Comparison,
     Evidence,
     Interval,
@@ -96,6 +97,9 @@ REST, CACHE = "activations and workspace", "cache and fragmentation"
 CONSIDERABLE = 0.1
 """The share of the peak from which on it is worth a word what would make it lower."""
 
+LITTLE = 0.02
+"""The share of the peak below which it is not told which line allocated it."""
+
 NOTHING = "–"
 """Stands where there is no figure."""
 
@@ -151,9 +155,11 @@ def remarks(measurement: Measurement) -> list[Remark]:
             say(About.RESULTS, comparison.variant, same.reason)
     for examination in measurement.examinations:
         say(About.FAILURE, examination.variant, examination.failure or "")
+    # What kept waits from being seen is said where they would stand.
+    elsewhere = measurement.syncs.missing if measurement.syncs is not None else ()
     for examination in measurement.examinations:
         for text in examination.evidence.missing:
-            say(About.MISSING, "", text)
+            say(About.MISSING, "", "" if text in elsewhere else text)
     say(About.NOTE, "", periodic(measurement))
     for text in measurement.notes:
         say(About.NOTE, "", text)
@@ -190,23 +196,23 @@ def what_to_do(measurement: Measurement) -> str:
     """Return what the result says to do, in a line: which fixes to apply, what that gains,
     and what of the others.
 
-    Empty if there was no fix to measure.
+    Empty where no fix was to be measured.
     """
     found = compared(measurement)
     if not found:
-        return ""
+        return "" if measurement.syncs is not None else "There is no fix to measure."
     worth = sorted(judge.proven(measurement))
     alone = [item for item in found if item.variant != TOGETHER]
     rest = [item for item in alone or found if not worth or (alone and item.variant not in worth)]
     if worth:
-        told = _listed(worth)
+        told = listed(worth)
         if len(worth) == 1 and alone:
             told += _gain(measurement, worth[0], ": {}")
         elif all(item.verdict in (Verdict.SAME, Verdict.UNREACHED) for item in rest):
             # They were timed together with the others, which make no difference.
             told += _gain(measurement, TOGETHER, ": {}")
         else:
-            told = _listed([name + _gain(measurement, name, " ({})") for name in worth])
+            told = listed([name + _gain(measurement, name, " ({})") for name in worth])
         return f"Apply {told}. {_others(measurement, rest)}"
     head = found[0]
     interval = speedup(head)
@@ -239,7 +245,7 @@ def _others(measurement: Measurement, rest: Sequence[Comparison]) -> str:
     """Return what there is to say of the fixes that are not to be applied."""
     unreached = {item.variant for item in measurement.comparisons if item.verdict is Verdict.UNREACHED}
     codes = {
-        item.name: _listed([code for code in item.codes if code not in unreached] or item.codes)
+        item.name: listed([code for code in item.codes if code not in unreached] or item.codes)
         for item in measurement.variants
         if item.name == TOGETHER
     }
@@ -249,21 +255,21 @@ def _others(measurement: Measurement, rest: Sequence[Comparison]) -> str:
 
     said = []
     if names := named(Verdict.FASTER):
-        said.append(f"{_listed(names)} {_verb(names, 'runs', 'run')} faster, but with other random numbers.")
+        said.append(f"{listed(names)} {_verb(names, 'runs', 'run')} faster, but with other random numbers.")
     if names := named(Verdict.SLOWER):
-        said.append(f"{_listed(names)} {_verb(names, 'makes', 'make')} it slower.")
+        said.append(f"{listed(names)} {_verb(names, 'makes', 'make')} it slower.")
     if names := named(Verdict.LESS_WORK):
-        said.append(f"{_listed(names)} {_verb(names, 'leaves', 'leave')} the device less to do.")
+        said.append(f"{listed(names)} {_verb(names, 'leaves', 'leave')} the device less to do.")
     if names := named(Verdict.MORE_WORK):
-        said.append(f"{_listed(names)} {_verb(names, 'gives', 'give')} the device more to do.")
+        said.append(f"{listed(names)} {_verb(names, 'gives', 'give')} the device more to do.")
     if names := named(Verdict.REJECTED):
-        said.append(f"{_listed(names)} {_verb(names, 'does', 'do')} not keep the results.")
+        said.append(f"{listed(names)} {_verb(names, 'does', 'do')} not keep the results.")
     if names := named(Verdict.UNCLEAR, Verdict.UNFIT, Verdict.UNMEASURED):
-        said.append(f"Nothing can be said yet of {_listed(names)}.")
+        said.append(f"Nothing can be said yet of {listed(names)}.")
     return " ".join(said) or "Nothing else matters here."
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Return ``TL101, TL202 and TL302``."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "the fixes"
 
@@ -302,7 +308,8 @@ def step_is(measurement: Measurement) -> str:
         return ""
     kinds = {"optimizer steps": "an optimizer step", "forward passes": "a forward pass"}
     kind = kinds.get(original.found_by, original.found_by.replace("calls of", "a call of"))
-    many = f"the program has {original.steps}" if original.ended else f"{original.steps} were watched"
+    watched = f"{original.steps} {'was' if original.steps == 1 else 'were'} watched"
+    many = f"the program has {original.steps}" if original.ended else watched
     each = "" if original.step_seconds is None else f", {seconds(original.step_seconds)} each"
     told = f"A step is {kind}; {many}{each}."
     found = measurement.periodic
@@ -376,32 +383,75 @@ def memory_told(measurement: Measurement, variant: str) -> str:
     return f"{head}: {told}." if known else f"{head}: {told}; activations are not seen here."
 
 
+def memory_lines(measurement: Measurement, variant: str) -> list[Allocation]:
+    """Return what the lines of a step allocated of its peak, without what is too little for a word."""
+    seen = evidence(measurement, variant)
+    if seen.roles is None or not seen.peak_allocated:
+        return []
+    return [line for line in seen.roles.lines if line.size >= LITTLE * seen.peak_allocated]
+
+
+def allocated_by(line: Allocation) -> str:
+    """Return the place of a line, or what stands for it where there is none."""
+    return f"{line.file}:{line.row}" if line.file else "the backward pass and libraries"
+
+
+def memory_lines_told(measurement: Measurement, variant: str) -> str:
+    """Return the same in a sentence; empty if there is nothing to tell."""
+    lines = memory_lines(measurement, variant)
+    told = ", ".join(f"{allocated_by(line)} {size(line.size)}" for line in lines)
+    return f"allocated in the step and alive at its peak: {told}." if told else ""
+
+
 def memory_advice(measurement: Measurement) -> list[str]:
-    """Return what would make the original's peak lower, a sentence each, where that is much of it."""
+    """Return what would make the original's peak lower, a sentence each, where that is much of it.
+
+    Where a fix does it that was measured, also what became of the peak.
+    """
     seen = evidence(measurement, ORIGINAL)
     roles = seen.roles
     if roles is None or not seen.peak_allocated:
         return []
     rest = dict(memory_parts(measurement, ORIGINAL))[REST]
-    spared = _spared(roles, rest)
     return [
         f"{text.format(size(value))} ({percent(value / seen.peak_allocated)} of the peak)"
-        for text, value in spared
+        f"{_tried(measurement, code) if code else ''}"
+        for code, text, value in _spared(roles, rest)
         if value >= CONSIDERABLE * seen.peak_allocated
     ]
 
 
-def _spared(roles: Roles, rest: int) -> list[tuple[str, int]]:
+def _spared(roles: Roles, rest: int) -> list[tuple[str, str, int]]:
+    """Return what spares how many bytes, with the rule whose fix does it, if any."""
+    # In an optimizer's step, and without one, nothing is kept for a backward pass.
+    kept = rest if roles.differentiates else 0
     return [
         (
+            "TL302",
             "`zero_grad(set_to_none=True)` before the forward pass would drop gradients of up to {}",
             roles.droppable,
         ),
-        ("the optimizer's state in 8 bits would take about {} less", roles.spared_8bit),
-        ("the state of Adafactor, which trains differently, would take {} less", roles.spared_factored),
-        # In an optimizer's step, and without one, nothing is kept for a backward pass.
-        ("checkpointing of activations could spare {} at most", rest if roles.differentiates else 0),
+        ("", "the optimizer's state in 8 bits would take about {} less", roles.spared_8bit),
+        ("", "the state of Adafactor, which trains differently, would take {} less", roles.spared_factored),
+        ("", "checkpointing of activations could spare {} at most", kept),
+        ("", "half the batch, with gradients accumulated over two, could spare {} at most", kept // 2),
     ]
+
+
+def _tried(measurement: Measurement, code: str) -> str:
+    """Return how high the peak was with the fixes of a rule alone; empty where they were not measured."""
+    before = evidence(measurement, ORIGINAL).peak_allocated
+    peaks = [
+        after
+        for variant in measurement.variants
+        if set(variant.codes) == {code}
+        and (after := evidence(measurement, variant.name).peak_allocated) is not None
+    ]
+    if before is None or not peaks:
+        return ""
+    spared = before - min(peaks)
+    became = f"makes the peak {size(spared)} lower" if spared > 0 else "does not make the peak lower"
+    return f"; the fix of {code}, tried here, {became}"
 
 
 def counted(measurement: Measurement, variant: str, what: str) -> str:

@@ -366,8 +366,9 @@ def _of_model(module: Module, call: cst.Call, func: cst.BaseExpression) -> _Effe
     forward = module.callee(call)
     if forward is not None and _waits_inside(module, forward):
         return _Effect.WAIT
-    given = (module.value(argument.value) for argument in call.args)
-    works = _on_device(model) or (model.device is not Device.CPU and any(map(_on_device, given)))
+    # What was moved to the device is there, whatever it is.
+    moved = any(module.value(argument.value).device is Device.ACCELERATOR for argument in call.args)
+    works = _on_device(model) or (model.device is not Device.CPU and moved)
     return _Effect.WORK if works else _Effect.NOTHING
 
 

@@ -212,7 +212,7 @@ def _last_pass(module: Module, found: NeedlessExchange, region: Sequence[cst.CST
 
 
 def _last_round(module: Module, found: NeedlessExchange) -> str | None:
-    """Return ``micro == n - 1`` in a loop over ``range(n)`` that always ends with it."""
+    """Return ``micro == n - 1`` for a loop over ``range(n)`` that always reaches its end; None for others."""
     loop, count = found.accumulation.passes, found.accumulation.count
     assert isinstance(loop, cst.For)
     target = loop.target

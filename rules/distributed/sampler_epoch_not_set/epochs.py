@@ -120,7 +120,7 @@ def _is_kept(module: Module, attribute: cst.Attribute, loop: cst.For) -> bool:
 
 
 def _loader_of(module: Module, sampler: cst.Call, found: SameOrder) -> str | None:
-    """Return ``loader.sampler``, where that is the one that a call made whichever way the loader was made."""
+    """Return ``loader.sampler``, if that is the sampler of the call on every way that makes the loader."""
     given = module.argument(found.loader, "sampler").node
     if given is None or samplers(module, found.loader) != (sampler,) or _may_be_none(module, given):
         return None

@@ -186,7 +186,7 @@ def _hands_on(dotted: str) -> bool:
 
 
 def _strategy(module: Module, call: cst.Call) -> cst.CSTNode | None:
-    """Return ``Trainer(strategy="ddp_find_unused_parameters_true")``."""
+    """Return the argument of ``Trainer(strategy="ddp_find_unused_parameters_true")``."""
     if last_name(call.func) not in ("Trainer", "Fabric"):
         return None
     for arg in call.args:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import replace, unsafe
-from torchlint.messages import trail, when
+from torchlint.messages import SIZED_BEFOREHAND, trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import writes_results
 from torchlint.semantics.attributes import part_of
@@ -20,15 +20,7 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import (
-    SHAPE_WAITS,
-    after_a_wait,
-    before_a_wait,
-    indexed_by_number,
-    mask_of,
-    shape_wait,
-    waiting_place,
-)
+from torchlint.semantics.synchronisation import SHAPE_WAITS, indexed_by_number, mask_of, shape_wait
 from torchlint.semantics.values import Device, Kind
 
 from ..invariance import set_up_once
@@ -47,6 +39,8 @@ from ..selections import (
     selected_by_another,
 )
 from ..stakes import in_row, inherent, slight
+from ..suppression import SUPPRESSION, first_wait, suppression
+from ..waits import after_a_wait, before_a_wait, waiting_place
 
 
 @rule(
@@ -127,12 +121,14 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if hot is None or _stands_in_row(module, node) or graph_break(module, node):
         return
     related = trail(hot)
+    loop = suppression(module, node)
+    if loop is not None:
+        if first_wait(module, loop) is node:
+            yield Finding(node, f"{_waits(node)} {when(module, hot)}", related=related, remedy=SUPPRESSION)
+        return
     most = slight(module, node) if beside_staying_wait(module, node, hot) else Impact.HIGH
     if isinstance(node, cst.Call):
-        name = last_name(node.func) or ""
-        message = (
-            f"`{name}` synchronizes with the device to determine {_DETERMINED.get(name, 'its output size')}"
-        )
+        name, message = last_name(node.func) or "", _waits(node)
         remedy, impact = as_spelt(module, node, _sized_beforehand(node)), Impact.HIGH
         if last_name(node.func) in _SELECTING:
             found = fates(module, node)
@@ -145,7 +141,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             impact = slight(module, node)
         elif _is_result(module, node, name):
             remedy, impact = _ONCE, slight(module, node)
-        elif name not in _BEFOREHAND:
+        elif name not in SIZED_BEFOREHAND:
             # The size has been computed on the device.
             impact = slight(module, node)
         impact = min(impact, most)
@@ -163,7 +159,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         message = f"{message} {when(module, hot)}"
         yield Finding(node, message, severity=severity, related=related, remedy=remedy, impact=most)
     elif assigned is None:
-        message = "boolean indexing synchronizes with the device to determine its output size"
+        message = _waits(node)
         found = fates(module, node)
         remedy = as_spelt(module, node, _unselected(module, node, found))
         impact = _impact(module, node, found)
@@ -191,6 +187,14 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         yield Finding(node, message, fix, severity=NOTE, related=related, remedy=remedy)
 
 
+def _waits(node: cst.Call | cst.Subscript) -> str:
+    """Return what waits for which size, as a clause."""
+    if isinstance(node, cst.Subscript):
+        return "boolean indexing synchronizes with the device to determine its output size"
+    name = last_name(node.func) or ""
+    return f"`{name}` synchronizes with the device to determine {_DETERMINED.get(name, 'its output size')}"
+
+
 _SAME_PLACES = (
     "The mask never changes: compute its indices once, with `.nonzero(as_tuple=True)`, and index with them"
 )
@@ -210,7 +214,7 @@ def _stands_in_row(module: Module, node: cst.Call | cst.Subscript) -> bool:
     if isinstance(node, cst.Subscript):
         computes = mask_of(module, node) is not None
     else:
-        computes = last_name(node.func) in {*_BEFOREHAND, *_SELECTING, *_DISTINCT}
+        computes = last_name(node.func) in {*SIZED_BEFOREHAND, *_SELECTING, *_DISTINCT}
     return not computes and (after_a_wait(module, node) or before_a_wait(module, node))
 
 
@@ -281,27 +285,12 @@ def _bounds(module: Module, node: cst.Subscript) -> str:
 
 
 _FROM_SHAPE = "Take the number from a shape, such as `x.shape[1]`, or compute it on the host"
-_PLACES = "Select by the condition instead of by indices: `torch.where(…, …, …)`"
 _DETERMINED = {"histc": "the range"}
-_BEFOREHAND = {
-    "argwhere": _PLACES,
-    "bincount": "Count with `torch.zeros(…).scatter_add_(0, …, …)`",
-    "histc": "Pass the range: `min=…` and `max=…`",
-    "masked_select": "Keep the shape, and select with `torch.where(…)`",
-    "nonzero": _PLACES,
-    "one_hot": "Pass the number of classes as a Python integer: `num_classes=…`",
-    "repeat_interleave": "Pass the length of the result: `output_size=…`",
-    "sparse_coo_tensor": "Pass the size: `size=…`",
-    "to_sparse": "Remove `.to_sparse()`, and keep the tensor dense",
-    "unique": "Sort, and mark where the value changes: `.sort().values.diff() != 0`",
-    "unique_consecutive": "Mark where the value changes: `.diff() != 0`",
-    "where": _PLACES,
-}
 
 
 def _sized_beforehand(call: cst.Call) -> str:
     """Return what tells an operation how large its result is, or does with a result as large as its input."""
-    return _BEFOREHAND.get(last_name(call.func) or "", _FROM_SHAPE)
+    return SIZED_BEFOREHAND.get(last_name(call.func) or "", _FROM_SHAPE)
 
 
 def _listed(module: Module, call: cst.Call) -> str:

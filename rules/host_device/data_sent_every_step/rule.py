@@ -19,7 +19,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import MOVING_METHODS
 from torchlint.semantics.values import Memory
 
-from ..data import MAKERS, SENDERS, copied_like, is_drawn, made_and_sent, sent_ahead, sent_data
+from ..data import MAKERS, SENDERS, copied_like, counts_up, is_drawn, made_and_sent, sent_ahead, sent_data
 from ..indices import host_index, is_mask, listed_indices, of_numbers, sent_before, slice_of, stored_tensor
 from ..neighbours import beside_staying_wait
 from ..remedies import as_spelt, in_forward, inline
@@ -128,6 +128,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             message = f"`{name}` blocks on a host-to-device copy from pageable memory {often(hot)}"
             fix = made_and_sent(module, node, data)
             remedy = _DRAWN if is_drawn(module, data) else _REMEDY
+            if counts_up(module, data):
+                fix, remedy = None, _COUNTED
             if (helper := async_helper(module)) is not None:
                 fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
             impact = _at_stake(module, node, data, hot)
@@ -170,6 +172,7 @@ def _at_stake(module: Module, node: cst.Call, source: cst.BaseExpression, hot: H
 
 
 _DRAWN = "Draw the numbers on the device: `torch.randn(…, device=…)`, `torch.rand(…, device=…)`"
+_COUNTED = "Count on the device: `torch.arange(…, device=…)`"
 _REMEDY = "Copy with `non_blocking=True`, from pinned memory if large, or keep the data on the device"
 
 

@@ -12,9 +12,11 @@ from torchlint.rules.host_device.purpose import (
     below_saving,
     computes_on_host,
     in_writer,
+    is_measured,
     keeps_results,
     knows_of_waiting,
     leaves_process,
+    narrowed_by,
     offloads,
     reads_items,
     reduced_by,
@@ -27,16 +29,10 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
-from torchlint.semantics.synchronisation import (
-    HOST_COPIES,
-    after_a_decision,
-    after_a_guard,
-    host_copy,
-    refuses_device,
-    waiting_place,
-)
-from torchlint.semantics.usage import feeds_host_engine, handed_to, steps_environment, writes_out
+from torchlint.semantics.synchronisation import HOST_COPIES, host_copy, refuses_device
+from torchlint.semantics.usage import feeds_host_engine, handed_to
 
+from ..destinations import steps_environment, writes_out
 from ..needs import needed_on_host, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
@@ -46,6 +42,7 @@ from ..remedies import (
     WITH_OTHERS,
     as_spelt,
     called,
+    counts_rounds,
     in_forward,
     inline,
     now_and_then,
@@ -57,6 +54,7 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import returns_to_device, still_on_host
+from ..waits import after_a_decision, after_a_guard, waiting_place
 from .arrays import leaves_torch, shared_with_processes, stored_by_writer
 from .collection import collect_on_device
 
@@ -87,7 +85,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Findings are of low impact outside of training, where results are copied once per batch, because they are
     wanted in host memory in the end, and where a forward pass computes with the array that it copies. Labels
-    that are moved to the device and then copied back are not: the host has them already.
+    that are moved to the device and then copied back are not: the host has them already. Nor are scores of
+    which the host only takes the `argmax` or the loss: the device does that sooner, and has less to copy.
 
     ## Why is this bad?
 
@@ -144,6 +143,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
         return
     needless = still_on_host(module, tensor)
+    narrowed = None if needless or in_forward(hot) else narrowed_by(module, call)
     purpose = not needless and (
         stored_by_writer(module, call)
         or shared_with_processes(module, call)
@@ -154,17 +154,22 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or computes_on_host(module, call)
         or leaves_process(module, call)
         or reads_items(module, call)
-        or scored_elsewhere(module, call)
+        or (narrowed is None and scored_elsewhere(module, call))
         or handed_to(module, call, _uses_on_host)
         or writes_results(module, hot)
     )
-    fix = None if purpose else collect_on_device(module, call, tensor)
+    fix = None if purpose or narrowed else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
-    slight = beside_staying_wait(module, call, hot) or (not needless and keeps_results(module, call, hot))
+    smaller = narrowed and not purpose
+    slight = not smaller and (
+        beside_staying_wait(module, call, hot) or (not needless and keeps_results(module, call, hot))
+    )
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = FROM_HOST
+    elif narrowed and not purpose:
+        remedy = f"Take `{narrowed}` on the device, and copy the results alone, after the loop"
     elif items is not None:
         remedy = f"Copy all elements at once before the loop: `{tight(module, items)}.cpu()`"
     elif not purpose and fix is None and needed_on_host(module, call) is not None:
@@ -200,7 +205,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy_":
         into = inline(module, call.func.value)
         return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and synchronize after the loop"
-    if shown(module, call) and not runs_as_function(hot):
+    if shown(module, call) and counts_rounds(hot):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
     # Detached and kept for later, it would take no part in the backward pass.
     if in_forward(hot) or Backpropagation.of(module).reaches(call):
@@ -212,6 +217,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Return {kept}, and copy all results in the caller with one `.cpu()`"
     if runs_as_function(hot):
         return f"Keep {kept} instead, and copy it together with other results, with one `.cpu()`"
+    if is_measured(module, call):
+        return f"Remove `{steps_to_host(module, call, tensor)}`, and compute the loss on the device"
     reduction = reduced_by(module, call)
     if reduction is not None:
         step = steps_to_host(module, call, tensor)

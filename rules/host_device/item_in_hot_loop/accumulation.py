@@ -92,6 +92,38 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     return unsafe(module, message, edits, found.edits)
 
 
+def is_logged(module: Module, call: cst.Call) -> bool:
+    """Return whether Lightning's ``self.log`` or ``self.log_dict`` is given the number that a call reads.
+
+    They take tensors as well, detach them, and read them when they are shown or written.
+    """
+    holder = module.tree.parent(call)
+    if isinstance(holder, cst.DictElement) and holder.value is call:
+        display = module.tree.parent(holder)
+        holder = module.tree.parent(display) if isinstance(display, cst.Dict) else None
+    log = module.tree.parent(holder) if isinstance(holder, cst.Arg) else None
+    function = module.function(call)
+    owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
+    if owner is None or not isinstance(log, cst.Call) or module.callees(log):
+        return False
+    match log.func:
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name("log" | "log_dict")):
+            return module.classes.info(owner).lightning
+        case _:
+            return False
+
+
+def log_tensor(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
+    """Return the fix that hands Lightning the tensor instead of the number that ``call`` reads from it."""
+    if not _plain_conversion(module, call) or not module.value(tensor).known or not is_logged(module, call):
+        return None
+    if isinstance(call.func, cst.Name) and may_be_no_tensor(module, tensor):
+        return None
+    # Of whole numbers it says that it converts them.
+    make = safe if content(module, tensor) is Content.FLOATING else unsafe
+    return make(module, "Log the tensor", replace(module, call, module.source(tensor)))
+
+
 def _is_local(module: Module, accumulator: _Accumulator) -> bool:
     """Return whether a total is a variable of the function, or the module, that adds to it."""
     binding = module.binding_of(accumulator.written)

@@ -220,7 +220,9 @@ def _catches_division(module: Module, operation: cst.CSTNode) -> bool:
 
 
 def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
-    """Return ``%f`` asks a tensor for its number, ``%s`` prints it as a tensor."""
+    """Return the effect of formatting a tensor with ``%``:
+    ``%f`` asks for its number, ``%s`` prints it as a tensor.
+    """
     constant = module.value(text).constant
     if not isinstance(constant, str):
         return Effect.NOTICED
@@ -228,7 +230,7 @@ def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
 
 
 def _in_display(module: Module, use: Use) -> Verdict[Effect]:
-    """Return a number in a tuple may be one of several that are returned or formatted;
+    """Return the effect of a tensor in a tuple, list or dict, which may be returned or formatted;
     wandb takes tensors, too.
     """
     if _is_for_host(module, use.by):

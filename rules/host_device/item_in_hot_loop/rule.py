@@ -25,17 +25,12 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import (
-    CONVERSIONS,
-    after_a_decision,
-    conversion,
-    listed_by,
-    waiting_place,
-)
-from torchlint.semantics.usage import handed_to, steps_environment, writes_out
+from torchlint.semantics.synchronisation import CONVERSIONS, conversion, listed_by
+from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
+from ..destinations import steps_environment, writes_out
 from ..needs import Need, needed_on_host, on_progress_bar, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through, picked_from
@@ -46,6 +41,7 @@ from ..remedies import (
     as_spelt,
     called,
     counter_of,
+    counts_rounds,
     decides,
     in_forward,
     inline,
@@ -59,7 +55,9 @@ from ..remedies import (
 )
 from ..roundtrips import still_on_host
 from ..stakes import in_server
-from .accumulation import holds_arrays, keep_on_device
+from ..suppression import SUPPRESSION, first_wait, suppression
+from ..waits import after_a_decision, waiting_place
+from .accumulation import holds_arrays, is_logged, keep_on_device, log_tensor
 
 
 @rule(
@@ -152,6 +150,9 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
       Lightning selects);
     - for totals in attributes, dictionaries, class bodies or at module level, which other code may read.
 
+    A number that Lightning's `self.log` is given is replaced by its tensor, which it detaches itself. That is
+    safe for floating-point values; of integers it warns that it converts them.
+
     There is no fix if such a total or a list is plotted, serialized or passed to NumPy, if the total is
     shown in every iteration, if the tensor is modified in place later, or if nothing is accumulated.
 
@@ -168,6 +169,11 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     if tensor is None or hot is None or after_a_decision(module, call) or graph_break(module, call):
         return
     message = f"`{called(module, call)}` synchronizes with the device {when(module, hot)}"
+    loop = suppression(module, call)
+    if loop is not None:
+        if first_wait(module, loop) is call:
+            yield Finding(call, message, related=trail(hot), remedy=SUPPRESSION)
+        return
     if handed_to(module, call, steps_environment):
         yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=_FOR_ENVIRONMENTS)
         return
@@ -179,7 +185,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
         wanted = wanted or handed_to(module, call, writes_out)
     needless = still_on_host(module, tensor)
     severity = NOTE if wanted and not needless else None
-    fix = keep_on_device(module, call, tensor) if not needless else None
+    fix = None if needless else log_tensor(module, call, tensor) or keep_on_device(module, call, tensor)
     need = None if needless or fix is not None else _need(module, call)
     if wanted and need is not Need.DECISION:
         need = None
@@ -244,6 +250,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     twin = _of_torch(module, call)
     if twin is not None:
         return f"Compute on the device: `{twin}(…)`"
+    if is_logged(module, call):
+        return "Log the tensor: Lightning reads it only when it is shown or written"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if last_name(call.func) == "tolist" and verdicts(module, call, _indexes_tensor) == {True}:
         return "Index with the tensor itself, all elements at once"
@@ -251,12 +259,15 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return WITH_OTHERS
     if wanted or (_is_key(module, call) and not in_forward(hot)):
         return f"Collect {kept} in a list, and read all values after the loop with one `.tolist()`"
-    if last_name(call.func) == "get_scale" or (shown(module, call) and not runs_as_function(hot)):
+    if last_name(call.func) == "get_scale" or (shown(module, call) and counts_rounds(hot)):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot) and only_recorded(module, call):
         return f"Keep {kept} instead, and read it when it is shown or written"
     if in_forward(hot):
         return f"Remove `{steps_to_host(module, call, tensor)}`, and compute with the tensor"
+    elements = gone_through(module, tensor)
+    if elements is not None:
+        return _at_once(module, elements)
     if decides(module, call) and not runs_as_function(hot):
         often = f"{counter_of(module, hot)} % 100 == 0 and …"
         return f"Select on the device with `torch.where(…)`, or test only every 100 steps: `{often}`"

@@ -60,7 +60,9 @@ class Transfers(Part):
             return certain
         argument = self.module.argument(call, "pin_memory")
         if not argument.unknown:
-            return True if argument.node is not None and self._asks_for_cuda(argument.node) else None
+            given = argument.node
+            asked = given is not None and (self._asks_for_cuda(given) or every(_is_true(self.module, given)))
+            return True if asked else None
         options = (argument.value for argument in call.args if argument.star == "**")
         ends = (_is_true(self.module, Source(mapping, ("pin_memory",))) for mapping in options)
         return True if every(frozenset[bool | None]().union(*ends)) else None
@@ -255,7 +257,7 @@ def _waits(module: Module, call: cst.Call) -> bool | None:
     return True
 
 
-@traced(Through.ITEMS)
+@traced(Through.ITEMS | Through.PARAMETERS)
 def _is_true(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
     constant = module.value(node).constant if not path else MISSING
     return constant is True if constant is not MISSING else None

@@ -198,8 +198,8 @@ def _is_accelerator(module: Module, node: cst.CSTNode, path: Path) -> bool | lis
             text = module.source(node).lstrip("fFrR").strip("\"'")
             return text.startswith(_ACCELERATORS)
         case cst.Attribute(attr=cst.Name(value="device")) if not SelfAttributes.is_self(node.value):
-            owner = module.value(node.value)
-            return owner.kind is Kind.ACCELERATOR or (owner.tensorlike and owner.device is Device.ACCELERATOR)
+            # What goes to where another tensor is does not put anything on the accelerator first.
+            return module.value(node.value).kind is Kind.ACCELERATOR
         case _:
             return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
@@ -15,6 +15,7 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING
 
 from .conflicts import Conflict, Conflicts, Refusal
@@ -134,48 +135,66 @@ def _is_expected(module: Module, node: cst.CSTNode) -> bool:
     while open_nodes:
         place = open_nodes.pop()
         home = module.home(place)
-        if _catches(home, home.tree.handlers(place)) or any(
-            "raises" in home.source(item.item).lower() for item in home.flow.contexts(place)
+        if any(_catches(home, handler) for handler in home.tree.handlers(place)) or any(
+            _asserts_or_suppresses(home, item) for item in home.flow.contexts(place)
         ):
             return True
         function = home.function(place)
         if function is None:
             continue
-        calls = home.callers(function)
-        # Whatever it is handed to may call it as well: `attempt(make_loader, dataset)`.
-        if any(_may_catch(module.home(given), given) for given in _handed_on(home, function)):
+        # Who runs it later, or by another name, may catch it: `attempt(make_loader, dataset)`.
+        if _runs_elsewhere(home, function) and any(map(_catches_at_all, _program(module))):
             return True
+        calls = home.callers(function)
         open_nodes += (call for call in calls if call not in seen)
         seen.update(calls)
     return False
 
 
-def _catches(module: Module, handlers: Iterable[cst.ExceptHandler]) -> bool:
-    return any(each.type is None or _CAUGHT.search(module.source(each.type)) for each in handlers)
+def _program(module: Module) -> Iterator[Module]:
+    yield module
+    yield from module.companions("except", "suppress", "aises")
 
 
-def _handed_on(module: Module, function: Function) -> Iterator[cst.Arg]:
-    """Yield the arguments by which a function is given to others."""
-    reads: list[cst.CSTNode] = [function]
+def _catches(module: Module, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
+    return handler.type is None or _CAUGHT.search(module.source(handler.type)) is not None
+
+
+def _asserts_or_suppresses(module: Module, item: cst.WithItem) -> bool:
+    text = module.source(item.item)
+    return "raises" in text.lower() or ("suppress" in text and _CAUGHT.search(text) is not None)
+
+
+@remembered
+def _catches_at_all(module: Module) -> bool:
+    """Return whether anything in a file may catch the error, or assert that it is raised."""
+    tree = module.tree
+    return (
+        any(_catches(module, handler) for handler in tree.nodes(cst.ExceptHandler))
+        or any(_catches(module, handler) for handler in tree.nodes(cst.ExceptStarHandler))
+        or any(_asserts_or_suppresses(module, item) for item in tree.nodes(cst.WithItem))
+        or any("raises" in name.lower() for name in tree.calls_by_name)
+    )
+
+
+def _runs_elsewhere(module: Module, function: Function) -> bool:
+    """Return whether a function may run where no call of it shows: handed on, decorated, a property,
+    a coroutine or a generator.
+    """
+    if isinstance(function, cst.Lambda):
+        return not module.tree.is_called(function)
+    if function.asynchronous is not None or module.tree.within(function, module.tree.nodes(cst.Yield)):
+        return True
+    if any(module.source(each.decorator) not in _WRAPPING for each in function.decorators):
+        return True
     binding = module.binding_of(function)
-    if isinstance(function, cst.FunctionDef):
-        reads += module.tree.attributes_by_name.get(function.name.value, ())
+    reads: list[cst.CSTNode] = list(module.tree.attributes_by_name.get(function.name.value, ()))
     if binding is not None:
         reads += [*module.uses(binding), *module.names.uses_elsewhere(binding)]
-    for read in reads:
-        holder = module.home(read).tree.parent(read)
-        if isinstance(holder, cst.Arg):
-            yield holder
+    return not all(module.home(read).tree.is_called(read) for read in reads)
 
 
-def _may_catch(module: Module, argument: cst.Arg) -> bool:
-    """Return whether what a function is given to may catch what it raises, or asserts that it raises."""
-    call = module.tree.parents[argument]
-    return "raises" in module.source(call).lower() or any(
-        _catches(module, [handler])
-        for handler in module.tree.nodes(cst.ExceptHandler)
-        if isinstance(handler, cst.ExceptHandler)
-    )
+_WRAPPING = ("staticmethod", "classmethod")
 
 
 def _fix(module: Module, call: cst.Call, conflict: Conflict) -> Fix | None:

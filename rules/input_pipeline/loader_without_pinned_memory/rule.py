@@ -14,7 +14,7 @@ from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
 
-from ..items import Items
+from ..items import Items, made_like
 from .pinning import Pinning
 
 
@@ -63,11 +63,12 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     ## Fix safety
 
     Safe: the contents of the batches do not change, and without an accelerator torch only warns that it
-    ignores the argument. The fix is unsafe if the project records warnings or turns them into errors, in its
-    code or for its tests, and if it checks whether a loader or tensor is pinned. It is not added next to
-    `**kwargs`, which may already contain the argument. If the keyword arguments come from a configuration
-    file, the fix changes the file; it is unsafe unless only this loader uses the setting. The rule ignores
-    datasets that return tensors on the accelerator, which cannot be pinned, and programs for MPS and XLA.
+    ignores the argument. The fix is unsafe if it passes on the `pin_memory` of another loader, if the project
+    records warnings or turns them into errors, in its code or for its tests, and if it checks whether a
+    loader or tensor is pinned. It is not added next to `**kwargs`, which may already contain the argument. If
+    the keyword arguments come from a configuration file, the fix changes the file; it is unsafe unless only
+    this loader uses the setting. The rule ignores datasets that return tensors on the accelerator, which
+    cannot be pinned, and programs for MPS and XLA.
 
     ## References
 
@@ -109,9 +110,11 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         remedy = f"Set `{spelt(setting, True)}`"
         yield Finding(call, message, fix=fix, remedy=remedy, at=setting, impact=stake)
         return
-    grade = safe if certain else unsafe
-    edits = set_argument(module, call, "pin_memory", "True")
-    yield Finding(call, message, fix=grade(module, "Set `pin_memory=True`", edits), impact=stake)
+    like = made_like(module, call)
+    grade = safe if certain and like is None else unsafe
+    pinned = "True" if like is None else f"{like}.pin_memory"
+    edits, told = set_argument(module, call, "pin_memory", pinned), f"Set `pin_memory={pinned}`"
+    yield Finding(call, message, fix=grade(module, told, edits), remedy=told, impact=stake)
 
 
 def _fails_on_warnings(module: Module) -> bool:

@@ -15,7 +15,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import MISSING
 
-from ..items import Items
+from ..items import Items, made_like
 from ..workercounts import left_to_default
 from .workers import Workers
 
@@ -99,12 +99,14 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if loaders.debugging(call):
         return
-    code = f"{argument}={workers}" if setting is None else spelt(setting, workers)
+    like = made_like(module, call) if setting is None else None
+    number = str(workers) if like is None else f"{like}.{argument}"
+    code = f"{argument}={number}" if setting is None else spelt(setting, workers)
     kept = _kept_elsewhere(module, call, argument) if setting is None else ""
     yield Finding(
         call,
         f"{message}, stalling the device; try `{code}`",
-        fix=None if kept else _fix(module, call, argument, workers, setting),
+        fix=None if kept else _fix(module, call, argument, number, setting),
         remedy=_remedy(module, call, code, kept),
         at=setting,
         impact=Impact.LOW
@@ -149,10 +151,10 @@ def _remedy(module: Module, call: cst.Call, code: str, kept: str) -> str:
 
 
 def _fix(
-    module: Module, call: cst.Call, argument: str, workers: int, setting: Configured | None
+    module: Module, call: cst.Call, argument: str, workers: str, setting: Configured | None
 ) -> Fix | None:
     if not Workers.of(module).spawnable(call):
         return None
     if setting is not None:
-        return configure(setting, workers)
-    return unsafe(module, f"Set `{argument}={workers}`", set_argument(module, call, argument, str(workers)))
+        return configure(setting, int(workers))
+    return unsafe(module, f"Set `{argument}={workers}`", set_argument(module, call, argument, workers))

@@ -134,7 +134,7 @@ def _options(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _meant(key: str, colon: str, value: str) -> str | None:
-    """Return ``max_split_size_mb=128`` and ``max_split_size:128``, as torch wants them."""
+    """Return the setting as torch reads it, for a misspelt one such as ``max_split_size_mb=128``."""
     if not colon and "=" in key:
         key, _, value = (part.strip() for part in key.partition("="))
     if ";" in value or not value:

@@ -51,8 +51,8 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     over the same channels. It follows layers through `nn.Sequential`, however it is filled, through
     `self.conv`/`self.bn` in `forward`, `ModuleList` pairs, factories and helper methods.
 
-    Findings are of low impact for linear layers, and where the project does not train the model itself or
-    weights for it are published: those checkpoints hold the bias.
+    Findings are of low impact for linear layers, where the project does not train the model itself, and where
+    weights for it are published or it is part of a library: those checkpoints hold the bias.
 
     ## Why is this bad?
 
@@ -119,20 +119,30 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
         f"the bias of this `{layer}` is redundant: the following `{norm.name.rpartition('.')[2]}` cancels it",
         fix=None if functional else _fix(module, call, name),
         related=((norm.call, "subtracts the mean of each channel"),),
-        impact=_at_stake(module, name),
+        impact=_at_stake(module, call, name),
         remedy="Pass `bias=None`"
         if functional
         else "Pass `bias=False`, and remove the code that uses this bias",
     )
 
 
-def _at_stake(module: Module, layer: str) -> Impact:
+def _at_stake(module: Module, call: cst.Call, layer: str) -> Impact:
     """Return how much there is to gain: little for a linear layer, and where the program trains no model.
 
     A bias of a matrix product costs next to nothing, unlike one of a whole activation map. Where others train
-    the model, or have, their checkpoints hold the bias.
+    the model, or have, as users of a library do, their checkpoints hold the bias.
     """
-    return Impact.LOW if layer in LINEAR_LAYERS or not trains_from_scratch(module) else Impact.HIGH
+    if layer in LINEAR_LAYERS or _is_published(module, call) or not trains_from_scratch(module):
+        return Impact.LOW
+    return Impact.HIGH
+
+
+def _is_published(module: Module, call: cst.Call) -> bool:
+    """Return whether code outside of the project may use the model of a layer."""
+    around = [*module.tree.ancestors(call)]
+    named = [each for each in around if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
+    link = module.link
+    return bool(named) and link is not None and not link.shows_users(module, named[-1].name.value)
 
 
 def _is_true(node: cst.BaseExpression | None) -> bool:

@@ -232,8 +232,8 @@ def _attribute(module: Module, node: cst.Attribute) -> cst.Integer | None:
 
 
 def _default_of_field(module: Module, node: cst.Attribute) -> cst.Integer | None:
-    """Return ``vocab_size: int = 50257`` in the only class of the file with such a field,
-    if nothing sets it.
+    """Return the default of ``vocab_size: int = 50257``,
+    if a single class of the file has such a field and nothing sets it.
     """
     name = node.attr.value
     fields = _fields(module).get(name, [])

@@ -208,9 +208,7 @@ class _Attribute:
 
     @traced(Through.RETURNS)
     def _shapes(self, node: cst.CSTNode, path: Path) -> str | list[Source] | None:
-        """Return ``list``, ``dict``, ``nested`` for a list of lists:
-        the plain collections that a value can be.
-        """
+        """Return which plain collection a value is: ``list``, ``dict``, or ``nested`` for a list of lists."""
         if path:
             return None
         match node:

@@ -139,7 +139,7 @@ def repeated_view(module: Module, call: cst.Call) -> RepeatCall | None:
     """
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or not call.args:
         return None
-    times = _times(call)
+    times = _times(module, call)
     if times is None or all(is_literal_one(time) for time in times):
         return None
     shape = shape_of(module, call.func.value)
@@ -159,8 +159,8 @@ def repeated_view(module: Module, call: cst.Call) -> RepeatCall | None:
     return RepeatCall(call, times, shape)
 
 
-def _times(call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
-    """Return the arguments of ``repeat``, given one by one or as a tuple."""
+def _times(module: Module, call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
+    """Return the arguments of ``repeat``, given one by one or as a tuple that is written there."""
     if any(arg.star or arg.keyword is not None for arg in call.args):
         return None
     first = call.args[0].value
@@ -168,6 +168,8 @@ def _times(call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
         if any(not isinstance(element, cst.Element) for element in first.elements):
             return None
         return tuple(element.value for element in first.elements)
+    if len(call.args) == 1 and module.value(first).kind is not Kind.NUMBER:
+        return None  # It may be a tuple.
     return tuple(arg.value for arg in call.args)
 
 
@@ -203,7 +205,7 @@ def _made_shape(module: Module, node: cst.CSTNode, path: Path) -> Shape | list[S
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Shape | None:
-    """Return ``x[:, None]``, ``x[..., None, :]``."""
+    """Return the shape of ``x[:, None]`` and ``x[..., None, :]``: which dimensions have the size 1."""
     items: list[cst.BaseSlice] = [element.slice for element in node.slice]
     if not any(adds_dimension(item) for item in items):
         return None
@@ -297,7 +299,7 @@ def _spelt(module: Module, arguments: Sequence[cst.Arg]) -> Shape | None:
 
 
 def _reduced(module: Module, call: cst.Call, arguments: Sequence[cst.Arg]) -> Shape | None:
-    """Return ``x.mean(dim=1, keepdim=True)``."""
+    """Return the shape of ``x.mean(dim=1, keepdim=True)``: which dimensions have the size 1."""
     keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     keeps = keywords.get("keepdim")
     if not isinstance(keeps, cst.Name) or keeps.value != "True":

@@ -305,8 +305,8 @@ class _Rounds:
         return True
 
     def _is_index(self, node: cst.BaseExpression) -> bool:
-        """Return a constant, the counter, or a number that another tensor holds
-        for the round: ``last[i] - 1``.
+        """Return whether an index is a constant, the counter,
+        or a number that another tensor holds for the round.
         """
         if isinstance(node, cst.BinaryOperation) and isinstance(node.right, cst.Integer):
             node = node.left

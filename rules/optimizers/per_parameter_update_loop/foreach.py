@@ -63,7 +63,9 @@ def _lists(module: Module, loop: cst.For) -> dict[str, str] | None:
 
 
 def _parameters(module: Module, iterable: cst.BaseExpression) -> str | None:
-    """Return ``model.parameters()``: a list of buffers, or of some parameters, may be empty."""
+    """Return the source of ``model.parameters()``;
+    None for other lists: one of buffers, or of some parameters, may be empty.
+    """
     match iterable:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters")), args=[]):
             return module.source(iterable)

@@ -166,7 +166,7 @@ class _Mixing:
                 return None
 
     def _two(self, first: cst.BaseSmallStatement, second: cst.BaseSmallStatement) -> Mix | None:
-        """Return ``t *= a`` and ``t += b * s``."""
+        """Return the average that ``t *= a`` and ``t += b * s`` compute together."""
         match first:
             case cst.Expr(
                 value=cst.Call(func=cst.Attribute(attr=cst.Name("mul_"), value=owner), args=[kept])
@@ -186,7 +186,7 @@ class _Mixing:
         return self._made(target, share, added) if self._plain(owner) == target else None
 
     def _sum(self, target: str | None, value: cst.BaseExpression) -> Mix | None:
-        """Return ``a * t + b * s``, either way round."""
+        """Return the average that ``a * t + b * s`` computes, in either order."""
         match value:
             case cst.BinaryOperation(operator=cst.Add(), left=left, right=right):
                 products = [self._product(left), self._product(right)]

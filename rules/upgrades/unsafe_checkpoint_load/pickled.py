@@ -13,6 +13,7 @@ import libcst as cst
 
 from torchlint.semantics.api.families import NAMESPACES
 from torchlint.semantics.api.results import TENSOR_ATTRIBUTES, TENSOR_METHODS
+from torchlint.semantics.lexicon import Role, denotes
 from torchlint.semantics.names import Binding, BindingKind, all_parameters, unpacked
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
@@ -272,6 +273,8 @@ def _uses(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpressi
             if not isinstance(tree.parent(parent), (cst.AssignTarget, cst.Del)):
                 yield parent
         case cst.Assign(value=value, targets=targets) if value is node:
+            if isinstance(node, cst.Call) and any(_is_named_model(module, each.target) for each in targets):
+                yield None
             for each in targets:
                 yield from _reads_of(module, each.target)
         case cst.AnnAssign(value=value, target=target, annotation=annotation) if value is node:
@@ -314,6 +317,30 @@ def _reads_of(module: Module, target: cst.BaseExpression) -> Iterator[cst.BaseEx
             yield from module.uses(binding) if binding is not None else ()
         elif isinstance(part, cst.Attribute):
             yield from (read for read in _reads_alike(module, part) if read is not part)
+
+
+def _is_named_model(module: Module, target: cst.BaseExpression) -> bool:
+    """Return whether the name of what is loaded says that it is a model, and no use
+    that it is a state dict.
+    """
+    return denotes(last_name(target), Role.MODEL) and not any(
+        _is_use_of_state(module, read) for read in _reads_of(module, target)
+    )
+
+
+def _is_use_of_state(module: Module, read: cst.BaseExpression) -> bool:
+    parent = module.tree.parent(read)
+    match parent:
+        case cst.Arg():
+            call = module.tree.parent(parent)
+            return isinstance(call, cst.Call) and last_name(call.func) == "load_state_dict"
+        case cst.Attribute(value=owner, attr=cst.Name(name)):
+            return owner is read and hasattr(dict, name)
+        case cst.Subscript(value=owner):
+            return owner is read
+        case cst.ComparisonTarget():
+            return isinstance(parent.operator, (cst.In, cst.NotIn))
+    return False
 
 
 def _is_class(module: Module, annotation: cst.Annotation) -> bool:

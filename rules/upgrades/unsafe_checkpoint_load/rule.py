@@ -9,10 +9,12 @@ import libcst as cst
 from torchlint.diagnostics import Impact
 from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.checkpoints import STORED
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
+from torchlint.semantics.spellings import given_as
 
 from ..uses import stands_in
 from .pickled import loads_object, saved_as, saves, saves_objects
@@ -26,6 +28,7 @@ from .pickled import loads_object, saved_as, saves, saves_objects
     measured=False,
     on=cst.Call,
     mentions=("torch", ".load(|import load|, load"),
+    named={cst.Call: ("load",)},
     remedy="Pass `weights_only=True`, which requires torch 1.13",
 )
 def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
@@ -64,9 +67,10 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     `weights_only=False`, or after `torch.serialization.add_safe_globals`.
 
     There is no fix if the file saves such an object, alone or in a dictionary (a model, an optimizer, an
-    `argparse.Namespace`, a NumPy array, an instance of a class), or uses the loaded value as one (`model =
-    torch.load(path); model.eval()`, `checkpoint["args"].lr`). There is also no fix if the project supports
-    releases before 1.13, which do not have the argument, or next to `**kwargs`.
+    `argparse.Namespace`, a NumPy array, an instance of a class), if it saves nothing and another file of the
+    program does, or if it uses the loaded value as one (`model = torch.load(path); model.eval()`,
+    `checkpoint["args"].lr`). There is also no fix if the project supports releases before 1.13, which do not
+    have the argument, or next to `**kwargs`.
 
     ## References
 
@@ -88,11 +92,13 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield Finding(call, message, remedy=_OBJECTS)
         return
     fix = None
-    if module.target.at_least("1.13"):
+    objects = not saves(module) and any(map(saves_objects, module.companions(*_SAVING)))
+    if not objects and module.target.at_least("1.13"):
         edits = set_argument(module, call, "weights_only", "True")
         fix = unsafe(module, "Pass `weights_only=True`", edits)
-    impact = Impact.LOW if _resumes(module) or _is_shipped(module, call) else Impact.HIGH
-    yield Finding(call, message, fix=fix, impact=impact)
+    own = _resumes(module) or _is_named_as_saved(module, call) or _is_shipped(module, call)
+    impact = Impact.LOW if own else Impact.HIGH
+    yield Finding(call, message, fix=fix, impact=impact, remedy=_OBJECTS if objects else None)
 
 
 _OBJECTS = (
@@ -107,9 +113,43 @@ def _resumes(module: Module) -> bool:
 
     It saves such checkpoints, and the file has no names for what others have put up somewhere.
     """
-    names = {node.value.lower() for node in module.tree.nodes(cst.Name)}
     saved = saves(module) or module.mentions(*_SAVING)
-    return bool(saved) and not any(word in name for name in names for word in _OF_OTHERS)
+    return bool(saved) and not _speaks_of_others(module, module.tree.root)
+
+
+def _speaks_of_others(module: Module, around: cst.CSTNode) -> bool:
+    """Return whether what others have put up somewhere has a name in a function or file."""
+    names = {node.value.lower() for node in module.tree.nodes_within(around, cst.Name)}
+    return any(word in name for name in names for word in _OF_OTHERS)
+
+
+def _is_named_as_saved(module: Module, call: cst.Call) -> bool:
+    """Return whether the file saves under the name that is loaded, or the same class does,
+    and where that is done no other origin is named.
+    """
+    loaded, function = module.argument(call, "f").node, module.function(call)
+    if loaded is None or function is None or _speaks_of_others(module, function):
+        return False
+    owner = module.tree.enclosing(call, cst.ClassDef)
+    if owner is not None and module.tree.within(owner, saved_as(module).get(module.source(loaded), [])):
+        return True
+    saved = (given_as(save, "f", 1) for save in saves(module))
+    names = _file_names(module, loaded) - {None}
+    return any(names & _file_names(module, place) for place in saved if place is not None)
+
+
+@traced(Through.OPERANDS)
+def _file_names(module: Module, node: cst.CSTNode, path: Path) -> str | list[Source] | None:
+    """Return the file names that a place is put together from: ``os.path.join(folder, "last.pt")``."""
+    match node:
+        case cst.SimpleString():
+            return node.raw_value if node.raw_value.endswith(STORED) else None
+        case cst.FormattedString():
+            text = module.source(node)
+            return text if text.rstrip("'\"").endswith(STORED) else None
+        case cst.Call(args=args):
+            return onward(*(arg.value for arg in args))
+    return None
 
 
 _SAVING = ("torch.save(", "accelerator.save(")
@@ -139,7 +179,13 @@ def _lies_in_package(module: Module, node: cst.CSTNode, path: Path) -> bool | li
     return None
 
 
-_RESOURCES = ("importlib.resources.", "importlib_resources.", "pkg_resources.", "pkgutil.get_data")
+_RESOURCES = (
+    "inspect.getfile",
+    "importlib.resources.",
+    "importlib_resources.",
+    "pkg_resources.",
+    "pkgutil.get_data",
+)
 
 
 def _is_own(module: Module, call: cst.Call) -> bool:

@@ -637,6 +637,7 @@ FUNCTIONS: Mapping[str, Result] = {
     optimizer: torch.distributed.optim.ZeroRedundancyOptimizer transformers.AdamW
         transformers.Adafactor timm.optim.create_optimizer timm.optim.create_optimizer_v2
 """),
+    "triton.cdiv": Depends("x", 0, given="number", absent="number", tensor="tensor"),
     **_within("torch", _TORCH),
     **dict.fromkeys(FACTORIES | LIKE_FACTORIES | HOST_FACTORIES, "tensor"),
     **dict.fromkeys((name.replace("torch.", "torch.cuda.") for name in LEGACY_CONSTRUCTORS), "tensor"),

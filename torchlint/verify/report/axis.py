@@ -1,4 +1,4 @@
-"""Where ratios stand on the scale that the rows of a table share."""
+"""Where ratios stand on the scale that the rows of a table share, and times on that of a timeline."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from torchlint.verify import words
 from torchlint.verify.results import Interval
 
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _TICKS = 4
 _REACH = 4.0
 """The scale ends here, lest one large ratio leave no room to tell the small ones apart."""
+_TIMES = 5
+"""The most parts of a scale of times."""
 _APART = 16.0
 """Per cent of the width between the labels of two ticks."""
 
@@ -22,6 +25,16 @@ class Tick:
 
     at: float
     text: str
+
+
+def clock(whole: float) -> list[Tick]:
+    """Return a few round times from 0 to at most ``whole`` seconds."""
+    power = 10.0 ** math.floor(math.log10(whole))
+    step = next(step for factor in (0.1, 0.2, 0.5, 1, 2) if whole / (step := factor * power) <= _TIMES)
+    return [
+        Tick(round(100 * number * step / whole, 2), words.seconds(number * step) if number else "0")
+        for number in range(int(whole / step + 1e-9) + 1)
+    ]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
@@ -43,6 +43,8 @@ _ROLES = {
 }
 _SHADES = {"weights": 1.0, "gradients": 0.8, "optimizer state": 0.6, "buffers": 0.45, words.REST: 0.25}
 """How strongly the parts of the memory are drawn."""
+_TOLD = "told: "
+"""What begins the identifier of a part that says something on hover, until it is embedded."""
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _COLOR = re.compile("|".join(_ROLES.values()))
 _VARIABLES = {color: f"var(--{role})" for role, color in _ROLES.items()}
@@ -94,9 +96,13 @@ def step_times(measurement: Measurement, variants: Sequence[str], name: str) -> 
             axes.plot(xs, ys, color=color, linewidth=1.3, alpha=0.8, solid_capstyle="butt")
             middle = median(values)
             axes.plot([middle, middle], [top + 14, top + 42], color=_ROLES["ink"], linewidth=1.6)
+            told = f"{words.label(measurement, variant)}: median {words.seconds(middle * scale)}"
             if len(values) > 3:
                 first, _, third = quantiles(values, n=4)
                 axes.plot([first, third], [top + 41, top + 41], color=color, linewidth=3)
+                told += f", quartiles {words.seconds(first * scale)} and {words.seconds(third * scale)}"
+            told += f", {len(values)} blocks in {len(lanes)} {'process' if len(lanes) == 1 else 'processes'}"
+            _tell(axes, (low / scale, top), (high - low) / scale, row, told)
         axes.set_xlabel(f"{unit} per step")
 
     blocks = len(everything)
@@ -165,6 +171,8 @@ def course(measurement: Measurement, variant: str, name: str) -> Drawing | None:
                 last = replicate
             dashes = (2, 1.5) if item == AGAIN else (None, None)
             axes.plot(xs, ys, color=_color(item), linewidth=1.6, dashes=dashes)
+        for x, told in _rounds_told(measurement, shown, used, begins).items():
+            _tell(axes, (x - 0.5, low / scale), 1, (high - low) / scale, told)
         thrown = [
             (begins[block.replicate] + block.round, block.wall / block.steps / scale)
             for block in used
@@ -243,8 +251,9 @@ def memory(measurement: Measurement, variants: Sequence[str], name: str) -> Draw
                 axes.barh(top + 20, allocated, height=8, color=_color(variant))
             left = 0
             for name, value in parts[variant]:
-                if name != words.CACHE:
+                if value and name != words.CACHE:
                     _part(axes, left, top + 20, value, _color(variant), name)
+                    _tell(axes, (left, top + 16), value, 8, f"{name} {words.size(value)}")
                     left += value
         for x, column in zip((4, 132), columns, strict=True):
             for number, name in enumerate(column):
@@ -318,6 +327,19 @@ def _smoothed(curve: Sequence[float]) -> list[float]:
     return [fmean(curve[first:last]) for first, last in pairwise(edges)]
 
 
+def _rounds_told(
+    measurement: Measurement, shown: Sequence[str], used: Sequence[Block], begins: Mapping[int, int]
+) -> dict[int, str]:
+    """Return what each round took, by its place on the axis."""
+    told: dict[int, list[str]] = {}
+    for item in shown:
+        for block in used:
+            if block.variant == item and block.discarded is None:
+                taken = f"{words.label(measurement, item)} {words.seconds(block.wall / block.steps)}"
+                told.setdefault(begins[block.replicate] + block.round, []).append(taken)
+    return {x: ", ".join(found) for x, found in told.items()}
+
+
 # --- pieces ----------------------------------------------------------------------------------------------
 
 
@@ -339,6 +361,15 @@ def _axes(figure: Figure, height: int, *, bottom: int, left: int = 4, top: int =
     return axes
 
 
+def _tell(axes: Axes, corner: tuple[float, float], width: float, height: float, text: str) -> None:
+    """Let a part of a figure say something on hover."""
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(
+        Rectangle(corner, width, height, color=_ROLES["ink"], alpha=0, zorder=9, gid=_TOLD + _printable(text))
+    )
+
+
 def _caption(axes: Axes, y: float, left: str, right: str) -> None:
     """Write the name of a row on the left and its figure on the right, on a line above it."""
     transform = axes.get_yaxis_transform()
@@ -353,9 +384,13 @@ def _color(variant: str) -> str:
 
 
 def _short(measurement: Measurement, variant: str, longest: int = _LONGEST) -> str:
-    # XML has no place for control characters.
-    text = "".join(char if char.isprintable() else "\ufffd" for char in words.label(measurement, variant))
+    text = _printable(words.label(measurement, variant))
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    """Return a text without control characters: XML has no place for them."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 def _lanes(blocks: Sequence[Block], variant: str) -> list[list[float]]:
@@ -432,8 +467,16 @@ def _embed(document: str, name: str, title: str) -> str:
             # The style sheet would apply to the whole page, the metadata to nothing.
             if child.tag.endswith(("}style", "}metadata")):
                 parent.remove(child)
-    for element in root.iter():
+    for element in list(root.iter()):
         element.tag = element.tag.rpartition("}")[2]
+        if element.get("id", "").startswith(_TOLD):
+            told = ET.Element("title")
+            told.text = element.attrib.pop("id").removeprefix(_TOLD)
+            for area in element:
+                # Without any filling it could not be hovered over.
+                area.attrib.pop("style")
+                area.set("fill", "transparent")
+            element.insert(0, told)
         for key, value in list(element.attrib.items()):
             del element.attrib[key]
             key = key.rpartition("}")[2]

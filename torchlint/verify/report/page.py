@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -12,7 +12,7 @@ from torchlint import html, links
 from torchlint.registry import catalogue, rule_name
 from torchlint.verify import words
 from torchlint.verify.report import figures
-from torchlint.verify.report.axis import Axis, Tick
+from torchlint.verify.report.axis import Axis, Tick, clock
 from torchlint.verify.report.figures import Drawing
 from torchlint.verify.report.listing import (
     DiffLine,
@@ -34,8 +34,12 @@ from torchlint.verify.results import (
     Measurement,
     Noise,
     Results,
+    Slice,
     SyncRow,
     SyncStatus,
+    Timeline,
+    Track,
+    TrackKind,
     Variant,
     Verdict,
 )
@@ -186,6 +190,64 @@ class SyncGroup:
 
 
 @dataclass(frozen=True)
+class Bar:
+    """A slice of a timeline, in per mille of the width."""
+
+    left: float
+    width: float
+    strength: float
+    """For which share of it anything ran."""
+    told: str
+    label: str = ""
+    """What is written on it; empty where there is no room."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A track of a timeline."""
+
+    kind: str
+    """The name of its style."""
+    title: str
+    busy: str
+    bars: tuple[Bar, ...]
+    longest: tuple[tuple[str, str, int], ...]
+    """What took longest: its name, how long, and how often it ran."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The timeline of one variant."""
+
+    title: str
+    told: str
+    end: float
+    """Where the host is done with it, in per mille of the width."""
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True)
+class Timelines:
+    """One step before and after, on the same scale."""
+
+    steps: tuple[Step, ...]
+    ticks: tuple[Tick, ...]
+    missing: tuple[str, ...]
+    """Of which variants there is none, and why, a sentence each."""
+
+
+@dataclass(frozen=True)
+class Allocated:
+    """What a line of the original allocated of the peak of a step."""
+
+    place: str
+    text: str
+    size: str
+    share: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Part:
     """What the page says of one measurement beside its verdicts."""
 
@@ -194,6 +256,8 @@ class Part:
     verdicts: tuple[Row, ...]
     remarks: tuple[Remark, ...]
     drawings: tuple[Drawing, ...]
+    timelines: Timelines | None
+    allocated: tuple[Allocated, ...]
     noise: str
     figures: tuple[Figures, ...]
     file: str
@@ -293,8 +357,10 @@ def _lead(results: Results) -> str:
         return f"{_plural(len(found), 'measurement')}: {told}." if told else "No fix was measured."
     (measurement,) = results.measurements
     head = words.headline(measurement)
+    if head is None and results.interrupted:
+        return "Nothing was measured."
     if head is None:
-        return "No fix was measured." if measurement.syncs is None else _sync_lead(measurement)
+        return words.what_to_do(measurement) or _sync_lead(measurement)
     return f"{words.what_to_do(measurement)} {_outcome(measurement, head)}"
 
 
@@ -371,6 +437,7 @@ def _table(results: Results) -> Table:
         if words.ranked(results):
             places = (words.briefly(results.machine, measurement) for _, measurement, _ in members)
             rows = tuple(replace(row, place=place) for row, place in zip(rows, places, strict=True))
+        rows = rows if bench else _gathered(rows)
         last = members[-1][1]
         floor = () if bench or last.noise is None else (_noise_row(last, last.noise, axis),)
         groups.append(Group(subject, rule_name(subject) if bench else "", rows, floor))
@@ -388,6 +455,25 @@ def _table(results: Results) -> Table:
             for name, heading in _COLUMNS.items()
             if any(getattr(row, name) != words.NOTHING for row in every)
         ),
+    )
+
+
+def _gathered(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows, those of which nothing but the verdict is known as one for each verdict."""
+    figures = ("times", "memory", "syncs", "kernels", "collectives")
+    bare: dict[Verdict, list[Row]] = {}
+    for row in rows:
+        if row.agreement is Agreement.UNCHECKED and {getattr(row, name) for name in figures} == {
+            words.NOTHING
+        }:
+            bare.setdefault(row.verdict, []).append(row)
+    several = {id(row): found for found in bare.values() if len(found) > 1 for row in found}
+    return tuple(
+        replace(row, title=words.listed([item.title for item in found]), rule="", notes=(), patch="")
+        if (found := several.get(id(row)))
+        else row
+        for row in rows
+        if id(row) not in several or several[id(row)][0] is row
     )
 
 
@@ -532,6 +618,8 @@ def _part(measurement: Measurement, number: int, *, bench: bool) -> Part:
             if not (bench and compared and remark.text == words.sentence(compared[0].reason))
         ),
         drawings=tuple(drawing for drawing in drawings if drawing is not None),
+        timelines=_timelines(measurement),
+        allocated=tuple(_allocated(measurement)),
         noise=_tied(_noise(measurement)),
         figures=tuple(_figures(measurement, name) for name in names if name in examined),
         file=file,
@@ -654,6 +742,94 @@ def _noise(measurement: Measurement) -> str:
     )
     told = f"{floor}; differences below {words.percent(noise.threshold)} count as the same."
     return told if noise.fit else f"{floor}, which is too far from 1, or too uncertain, for a verdict."
+
+
+_LANES = {
+    TrackKind.LINES: "lines of the step",
+    TrackKind.CHANGED: "lines that fixes change",
+    TrackKind.OPERATORS: "torch operators",
+    TrackKind.LAUNCHES: "launches",
+    TrackKind.WAITS: "waits for the device",
+    TrackKind.KERNELS: "kernels",
+    TrackKind.COPIES: "copies",
+}
+
+
+def _allocated(measurement: Measurement) -> Iterator[Allocated]:
+    peak = words.evidence(measurement, ORIGINAL).peak_allocated or 1
+    for line in words.memory_lines(measurement, ORIGINAL):
+        share = words.percent(line.size / peak)
+        yield Allocated(words.allocated_by(line), line.text, words.size(line.size), share, line.count)
+
+
+def _timelines(measurement: Measurement) -> Timelines | None:
+    """Return what is drawn of the recorded steps; None where nobody asked for that."""
+    if not measurement.timelines:
+        return None
+    recorded = [item for item in measurement.timelines if not item.missing]
+    missing = [
+        words.sentence(f"{words.label(measurement, item.variant)}: {item.missing}")
+        for item in measurement.timelines
+        if item.missing
+    ]
+    ends = [item.seconds for item in recorded]
+    ends += [part.end for item in recorded for track in item.tracks for part in track.slices]
+    whole = max(ends, default=0.0)
+    if whole <= 0:
+        return Timelines((), (), tuple(missing))
+    return Timelines(
+        tuple(_step(measurement, item, whole) for item in recorded),
+        tuple(clock(whole)),
+        tuple(missing),
+    )
+
+
+def _step(measurement: Measurement, timeline: Timeline, whole: float) -> Step:
+    told = f"{words.seconds(timeline.seconds)} on the host"
+    device = [track.busy for track in timeline.tracks if track.kind is TrackKind.KERNELS]
+    waits = [track.busy for track in timeline.tracks if track.kind is TrackKind.WAITS]
+    told += f", {words.seconds(waits[0])} of it waiting" if waits else ""
+    told += f"; kernels run for {words.seconds(max(device))}" if device else ""
+    return Step(
+        f"{words.label(measurement, timeline.variant)}, step {timeline.step}",
+        told,
+        round(1000 * timeline.seconds / whole, 1),
+        tuple(_lane(track, whole) for track in timeline.tracks),
+    )
+
+
+def _lane(track: Track, whole: float) -> Lane:
+    title = _LANES[track.kind]
+    return Lane(
+        track.kind.name.lower(),
+        f"{title}, {track.detail}" if track.detail else title,
+        words.seconds(track.busy),
+        tuple(_bar(part, track.kind, whole) for part in track.slices),
+        tuple((item.name, words.seconds(item.seconds), item.count) for item in track.longest),
+    )
+
+
+def _bar(part: Slice, kind: TrackKind, whole: float) -> Bar:
+    length = part.end - part.begin
+    width = max(round(1000 * length / whole, 1), _THINNEST)
+    several = f" and {part.count - 1} more" if part.count > 1 else ""
+    return Bar(
+        round(1000 * part.begin / whole, 1),
+        width,
+        round(max(part.busy / length, _FAINTEST), 2) if length > 0 else 1.0,
+        f"{part.name}{several}: {words.seconds(part.busy)} at {words.seconds(part.begin)}",
+        _PLACE.sub("", part.name) if kind is TrackKind.LINES and width >= _LABELLED else "",
+    )
+
+
+_PLACE = re.compile(r"^.*?:\d+: ")
+"""What stands before the text of a line."""
+_THINNEST = 1.0
+"""The least width of a bar, in per mille,"""
+_FAINTEST = 0.35
+"""and its least strength;"""
+_LABELLED = 100.0
+"""and from which width on there is room for a line of code, or its beginning."""
 
 
 def _figures(measurement: Measurement, name: str) -> Figures:

@@ -8,6 +8,9 @@ from typing import Any
 
 import torch
 
+MOST_ALLOCATIONS = 100_000
+"""How many allocations and releases are kept: each takes some KiB."""
+
 
 class Device:
     """The processor: nothing is asynchronous, and torch does not count its memory."""
@@ -38,6 +41,13 @@ class Device:
         """
         return None
 
+    def keep_history(self) -> None:
+        """Begin to keep what is allocated and freed, and by which lines."""
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return that, as torch tells it, and keep no more; nothing where the program keeps it itself."""
+        return []
+
     def holds(self, tensor: torch.Tensor) -> bool:
         """Return whether a tensor is in the memory that ``peak`` is about."""
         return bool(tensor.device.type == self.kind)
@@ -48,6 +58,7 @@ class Cuda(Device):
 
     kind = "cuda"
     _clock_known = True
+    _keeps = False
 
     def synchronize(self) -> None:
         if torch.cuda.is_initialized():
@@ -86,6 +97,31 @@ class Cuda(Device):
         if not torch.cuda.is_initialized():
             return None
         return torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+
+    def keep_history(self) -> None:
+        kept: Any = getattr(torch._C, "_cuda_isHistoryEnabled", lambda: False)
+        if not torch.cuda.is_initialized() or kept():
+            return
+        try:
+            torch.cuda.memory._record_memory_history(
+                context="alloc", stacks="python", max_entries=MOST_ALLOCATIONS
+            )
+            self._keeps = True
+        except (RuntimeError, TypeError, ValueError):  # an allocator, or a release of torch, without it
+            self._keeps = False
+
+    def history(self) -> list[dict[str, Any]]:
+        if not self._keeps:
+            return []
+        self._keeps = False
+        try:
+            traces = torch.cuda.memory._snapshot()["device_traces"]
+            torch.cuda.memory._record_memory_history(enabled=None)
+        except RuntimeError:
+            return []
+        found: list[dict[str, Any]] = traces[torch.cuda.current_device()]
+        # What came first is overwritten in a history that is full.
+        return found if len(found) < MOST_ALLOCATIONS else []
 
     def holds(self, tensor: torch.Tensor) -> bool:
         return bool(tensor.is_cuda and tensor.device.index == torch.cuda.current_device())

@@ -137,7 +137,7 @@ class Examination:
 
     def _memory(self) -> Iterator[bool]:
         peak = Peak(self._device)
-        roles = Roles(self._device, self.trace.roots, self.trace.optimizers)
+        roles = Roles(self._device, self.trace.roots, self.trace.optimizers, self._project)
         if not peak.found():
             self._evidence["roles"] = self._of_roles(roles.now)
             self._evidence["missing"].append(f"peak memory: not available on {self._device.kind}")

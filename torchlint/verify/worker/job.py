@@ -15,7 +15,7 @@ class Job:
 
     ``task`` is ``examine`` (results and evidence, nothing timed), ``train`` (the losses of its steps),
     ``watch`` (where the whole program waits for the device), ``record`` (the timeline
-    of one step), ``time`` (runs blocks when told to) or
+    of some steps), ``time`` (runs blocks when told to) or
     ``machine`` (describes the machine, and runs nothing).
     ``form`` says what ``path`` is: a ``script`` to be run as ``__main__``; a ``module`` (the dotted name of
     a script with relative imports); an ``entry`` (the name of the module whose ``function`` is called again
@@ -57,7 +57,8 @@ class Job:
     timeline: str = ""
     """Where the timeline is written."""
     lead_steps: int = 0
-    """The steps before the one that is recorded, at least 1."""
+    """The steps before the first that is recorded, at least 1."""
+    recorded_steps: int = 1
 
     # For ``examine`` only.
     trace: str = ""

@@ -1,13 +1,18 @@
-"""What the memory of a step is for: weights, buffers, gradients and optimizer state, at the step's peak."""
+"""What the memory of a step is for: weights, buffers, gradients and optimizer state, at the step's peak,
+and the lines that allocated the rest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
+from torchlint.verify.worker.allocations import at_peak
 from torchlint.verify.worker.device import Device
 from torchlint.verify.worker.losses import in_backward
 from torchlint.verify.worker.programs import tensors
@@ -32,7 +37,9 @@ class Roles:
         device: Device,
         modules: Sequence[torch.nn.Module],
         used: Iterable[torch.optim.Optimizer],
+        project: Path = Path(),
     ) -> None:
+        self._project = project
         self._device, self._modules, self._optimizers = device, modules, list(used)
         self._handles: list[Any] = []
         self._patched: list[tuple[Any, str, Any]] = []
@@ -46,7 +53,8 @@ class Roles:
         seen: set[int] = set()
         parameters = self._parameters()
         weights = self._stored(parameters, seen)
-        buffers = self._stored((item for module in self._modules for item in module.buffers()), seen)
+        found = (item for module in self._modules for item in module.buffers() if not is_lazy(item))
+        buffers = self._stored(found, seen)
         gradients = sum(self._gradient(item) for item in parameters)
         states = self._stored((tensor for _, tensor in self._states()), seen)
         in_8bit, factored = self._spared()
@@ -76,15 +84,18 @@ class Roles:
         self._enter(FORWARD)
         # What is there already is part of the first forward pass.
         self._peak = -1
+        self._device.keep_history()
 
     def stop(self, steps: int) -> dict[str, Any]:
-        """Return no longer follow; the roles at the peak of so many steps."""
+        """Return the roles at the peak of so many steps, and follow them no longer."""
+        history = self._device.history()
         self._enter(FORWARD)
         for handle in self._handles:
             handle.remove()
         for owner, name, original in self._patched:
             setattr(owner, name, original)
         found = self.now() | {"gradients": self._at_peak, "when": self._when}
+        found["lines"] = at_peak(history, self._project)
         found["differentiates"] = self._backwards > 0 and self._when != UPDATE
         # Of more backward passes a step than one, or without a reset, gradients are accumulated on purpose.
         if self._zeroed and self._backwards <= steps:
@@ -144,7 +155,7 @@ class Roles:
         found = [item for module in self._modules for item in module.parameters()]
         for optimizer in self._optimizers:
             found += [item for group in optimizer.param_groups for item in group["params"]]
-        return list({id(item): item for item in found}.values())
+        return list({id(item): item for item in found if not is_lazy(item)}.values())
 
     def _states(self) -> Iterator[tuple[str, torch.Tensor]]:
         for optimizer in self._optimizers:

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 _PARTS = ("_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod")
 """What wrappers put between the parts of a parameter's name."""
@@ -17,9 +18,12 @@ def state(module: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
 
 
 def parameters(root: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
-    """Return the parameters of a module as a whole, by the names that its program's own modules give them."""
+    """Return the parameters of a module as a whole, by the names that its program's own modules give them.
+
+    Those of a layer that was never called have no values.
+    """
     with _gathered(root):
-        found = root.named_parameters()
+        found = [(name, value) for name, value in root.named_parameters() if not is_lazy(value)]
         return [(_plain(name), whole(value.detach()).to("cpu", copy=True)) for name, value in found]
 
 

@@ -1,4 +1,4 @@
-"""A run for its timeline: what host and device do in one step, and when. Nothing is timed meanwhile."""
+"""A run for its timeline: what host and device do in some steps, and when. Nothing is timed meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchlint.verify.worker.boundary import Stopper
 from torchlint.verify.worker.device import Cuda, Device
 from torchlint.verify.worker.job import ANCHOR, Job
 
-MOST_SPANS = 50_000
+MOST_SPANS = 100_000
 """How many runs of lines are kept: a loop over numbers in the step must not fill the memory."""
 _ANCHORS = 8
 """How many events tie the profiler's clock to that of the interpreter; the quickest one does."""
@@ -21,11 +21,12 @@ OWN_PROFILER = "the program uses a profiler itself"
 
 
 class Recording:
-    """A boundary that records the step after ``lead_steps`` others, and then stops the program.
+    """A boundary that records ``recorded_steps`` after ``lead_steps`` others, and then stops the program.
 
     What was recorded is written to ``timeline`` as JSON: the ``events`` as the profiler exports them for
-    Chrome; the ``spans``, in which a line of the project ran, as file, line, start and end; and the
-    ``begin`` and ``end`` of the step. All times are microseconds of the profiler's clock.
+    Chrome; the ``spans``, in which a line of the project ran, as file, line, start and end; and the start
+    and the end of each of the ``steps``, which the device begins with nothing to do. All times are
+    microseconds of the profiler's clock.
     """
 
     def __init__(self, job: Job, device: Device, stopper: Stopper) -> None:
@@ -35,23 +36,30 @@ class Recording:
         self._missing = ""
         self._spans = Spans(Path(job.project))
         self._anchors: list[tuple[float, float]] = []
+        self._begin = 0.0
+        self._found: list[tuple[float, float]] = []
 
     def __call__(self) -> None:
         self._steps += 1
         if self._steps == self._job.lead_steps:
             self._missing = self._start()
         elif self._steps > self._job.lead_steps:
-            self._missing = self._missing or self._stop()
-        if self._missing or self._steps > self._job.lead_steps:
+            self._found.append((self._begin, time.perf_counter()))
+            self._device.synchronize()
+        if self._missing or len(self._found) >= self._job.recorded_steps:
             self._stopper.stop()
+        self._begin = time.perf_counter()
 
     def outcome(self) -> dict[str, Any]:
-        """Return the number of the recorded step, and in ``missing`` why there is none."""
-        missing = self._missing
-        if self._steps <= self._job.lead_steps and not missing:
+        """Write what was recorded; return the number of the first such step,
+        and in ``missing`` why there is none.
+        """
+        if self._found and not self._missing:
+            self._missing = self._stop()
+        if not self._found and not self._missing:
             steps = "step" if self._steps == 1 else "steps"
-            missing = f"the program ended after {self._steps} {steps}, before one could be recorded"
-        return {"step": self._job.lead_steps + 1, "missing": missing}
+            self._missing = f"the program ended after {self._steps} {steps}, before one could be recorded"
+        return {"step": self._job.lead_steps + 1, "missing": self._missing}
 
     def _start(self) -> str:
         """Begin to record; says why that is not possible."""
@@ -80,9 +88,7 @@ class Recording:
 
     def _stop(self) -> str:
         """End, and write; says why there is nothing to write."""
-        end = time.perf_counter()
-        self._spans.stop(end)
-        self._device.synchronize()
+        self._spans.stop(self._found[-1][1])
         path = Path(self._job.scratch) / f"profile-{self._job.rank}.json"
         try:
             self._profile.__exit__(None, None, None)
@@ -103,7 +109,8 @@ class Recording:
 
         spans = [(file, row, moment(begin), moment(until)) for (file, row), begin, until in self._spans.found]
         if self._job.rank == 0:
-            found = {"events": events, "spans": spans, "begin": anchor, "end": moment(end)}
+            steps = [(moment(begin), moment(end)) for begin, end in self._found]
+            found = {"events": events, "spans": spans, "steps": steps}
             Path(self._job.timeline).write_text(json.dumps(found), encoding="utf-8")
         return ""
 

@@ -18,6 +18,8 @@ from typing import Any
 
 import torch
 from torch.nn.modules import module as modules
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import is_lazy
 from torch.optim import optimizer as optimizers
 
 from torchlint.verify.worker import device, sharding
@@ -57,6 +59,7 @@ class Trace:
         self._handles: list[Any] = []
         self._losses = Losses(self._keep_loss)
         self._compile = torch.compile
+        self._initialize: Callable[..., Any] = LazyModuleMixin._infer_parameters
         self._tf32 = (True, False)
 
     # --- recording --------------------------------------------------------------------------------------
@@ -68,6 +71,7 @@ class Trace:
         self._watch_compiling()
         self._losses.start()
         self._isolate_layers()
+        self._watch_lazy_layers()
         # Ten bits of mantissa would make every other order of summation look like a change.
         self._tf32 = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
@@ -85,7 +89,7 @@ class Trace:
                 self._keep(f"result {name} of step {self._step}".replace("  ", " "), tensor)
 
     def boundary(self) -> bool:
-        """Return the end of a step; False once there have been enough."""
+        """Take note of the end of a step; return whether more are wanted."""
         if self._step <= self._wanted:
             self._step += 1
             if self._step > self._wanted:
@@ -101,6 +105,7 @@ class Trace:
         self._handles = []
         self._losses.stop()
         torch.compile = self._compile
+        LazyModuleMixin._infer_parameters = self._initialize
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = self._tf32
         for number, root in enumerate(self.roots):
             # Not the buffers: the running mean of a batch norm holds what a bias in front of it added, and
@@ -192,6 +197,16 @@ class Trace:
                     seen.add(owner)
                     owner.reset_parameters = _isolated(owner.reset_parameters)  # type: ignore[attr-defined]
 
+    def _watch_lazy_layers(self) -> None:
+        """Let a layer that gets its parameters in its first call start where the original's did."""
+
+        def initialize(layer: Any, *arguments: Any, **keywords: Any) -> None:
+            self._initialize(layer, *arguments, **keywords)
+            if self._handles:
+                self._synchronize_start(sharding.state(layer))
+
+        LazyModuleMixin._infer_parameters = initialize
+
     def _fresh(self, key: str) -> str:
         number, name = 2, key
         while name in self._found:
@@ -211,6 +226,7 @@ class Trace:
 
     def _synchronize_start(self, state: list[tuple[str, torch.Tensor]]) -> None:
         """Keep this start of the original, or take over the one that the original had here."""
+        state = [(name, tensor) for name, tensor in state if not is_lazy(tensor)]
         if self._reference is None:
             kept = {name: sharding.whole(tensor.detach()).to("cpu", copy=True) for name, tensor in state}
             self._starts.append({"state": kept, "streams": device.streams()})

@@ -229,7 +229,7 @@ class _Times:
     if sys.version_info >= (3, 12):
 
         def stop(self) -> None:
-            """Do nothing: nothing was followed."""
+            """Stop following."""
             if self._on:
                 for code in self._followed:
                     sys.monitoring.set_local_events(_TOOL, code, 0)
