@@ -14,7 +14,7 @@ from torchlint.semantics.synchronisation import asks_device, conversion, host_co
 from torchlint.semantics.usage import feeds_host_engine, handed_to
 
 from .destinations import steps_environment, writes_out
-from .needs import Need, needed_on_host, on_progress_bar
+from .needs import Need, needed_on_host
 from .purpose import keeps_results
 from .remedies import packs_sequences
 from .selections import Fate, fates
@@ -86,8 +86,6 @@ def _could_be_later(module: Module, call: cst.Call) -> bool:
         return False
     if module.flow.condition(call) is not None or _is_needed(module, call):
         return False
-    if on_progress_bar(module, call):
-        return False
     return waiting_place(module, call) is not None and not _keeps(module, call)
 
 
@@ -116,9 +114,9 @@ def before_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> b
     """Return whether the host waits behind ``node`` for what the program cannot do without,
     before it runs a model.
 
-    That is a number or an array that the host needs, what a progress bar shows, results of an evaluation, a
-    selection that is the result, or a decision by which a loop or function is left, on every way that the
-    same iteration can take, in the functions that the hot loop comes by as well.
+    That is a number or an array that the host needs, results of an evaluation, a selection that is the
+    result, or a decision by which a loop or function is left, on every way that the same iteration can take,
+    in the functions that the hot loop comes by as well.
     """
     at_end = False
     for place in (*hot.path, node):
@@ -159,7 +157,7 @@ def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
                 return True
         elif isinstance(each, cst.Call):
             if conversion(module, each) is not None or host_copy(module, each) is not None:
-                if _is_needed(module, each) or _keeps(module, each) or on_progress_bar(module, each):
+                if _is_needed(module, each) or _keeps(module, each):
                     return True
             elif last_name(each.func) in _SELECTING and shape_wait(module, each):
                 if Fate.KEPT in fates(module, each):
