@@ -1572,6 +1572,24 @@ case(
 )
 case(
     "TL203",
+    "what a detector gives for each picture, which has sizes of its own",
+    True,
+    """\
+    import torch
+
+    def detect(model, loader):
+        model.eval().cuda()
+        found = []
+        with torch.no_grad():
+            for images in loader:
+                outputs = model([image.cuda() for image in images])
+                for i in range(len(images)):
+                    found.append(outputs[i]["boxes"].data.cpu().numpy())
+        return found
+    """,
+)
+case(
+    "TL203",
     "a loss that is copied in training",
     False,
     """\
@@ -1813,7 +1831,7 @@ case(
 case(
     "TL202",
     "a loss that a progress bar shows, by way of a variable",
-    False,
+    True,
     """\
     import torch
 
@@ -1826,6 +1844,45 @@ case(
             optimizer.step()
             value = loss.item()
             bar.set_postfix({"loss": f"{value:.4f}"})
+    """,
+)
+case(
+    "TL202",
+    "a total that a progress bar shows at each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar):
+        model.cuda()
+        total = 0.0
+        for i, x in enumerate(loader):
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            bar.set_description(f"loss {total / (i + 1):.4f}")
+    """,
+)
+case(
+    "TL202",
+    "a total that a progress bar shows now and then",
+    False,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar):
+        model.cuda()
+        total = 0.0
+        for i, x in enumerate(loader):
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            if i % 100 == 0:
+                bar.set_description(f"loss {total / (i + 1):.4f}")
     """,
 )
 case(

@@ -97,7 +97,18 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
         remedy = "Synchronize once after the loop, and then read `elapsed_time()` of the events"
     elif _is_timed(module, call):
         remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read `elapsed_time()` after the loop"
+    elif (stream := _own_stream(module, call)) is not None:
+        waiting = f"torch.cuda.current_stream().wait_stream({inline(module, stream)})"
+        remedy = f"Let the device wait instead of the host: `{waiting}`"
     yield Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy))
+
+
+def _own_stream(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """Return the stream that is awaited, if it is not the one on which the results are read behind it."""
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if owner is None or isinstance(owner, cst.Call):
+        return None
+    return owner if (module.value(owner).cls or "").endswith(".Stream") else None
 
 
 def _awaits_event_of_copy(module: Module, call: cst.Call) -> bool:

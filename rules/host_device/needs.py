@@ -318,25 +318,64 @@ def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
 
     Then the device would be waited for there.
     """
+    return _holder_is_shown(module, node, on_bar=False)
+
+
+def on_progress_bar(module: Module, node: cst.BaseExpression) -> bool:
+    """Return whether a progress bar shows a number, or the total or meter that it goes into,
+    in each iteration of a loop.
+
+    Who follows a bar wants to see the number there, and reads it at each step.
+    """
+    loop = next(iter(module.flow.loops(node)), None)
+    if loop is None:
+        return False
+    return _is_shown(module, node, loop, on_bar=True) or _holder_is_shown(module, node, on_bar=True)
+
+
+def _holder_is_shown(module: Module, node: cst.BaseExpression, *, on_bar: bool) -> bool:
     loop, holder = next(iter(module.flow.loops(node)), None), _holder(module, node)
     if loop is None or not isinstance(holder, (cst.Name, cst.Attribute)):
         return False
-    return _last_shown(module, loop, type(holder), module.source(holder)) > module.tree.order[holder]
+    last = _last_shown(module, loop, type(holder), module.source(holder), on_bar)
+    return last > module.tree.order[holder]
 
 
 @remembered
-def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code: str) -> int:
-    """Return where a loop last reads a total, list or meter that is written out there; -1 if it does not."""
+def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code: str, on_bar: bool) -> int:
+    """Return where a loop last reads a total, list or meter that is written out there,
+    perhaps ``on_bar`` alone; -1 if it does not.
+    """
     order = module.tree.order
     shown = (
         order[read]
         for read in _spelt_in(module, loop, kind).get(code, ())
-        if any(
-            module.tree.contains(loop, place) and not places.throttled_in(module, place, loop)
-            for place in sinks(module, read, _shown)
-        )
+        if _is_shown(module, read, loop, on_bar=on_bar)
     )
     return max(shown, default=-1)
+
+
+def _is_shown(module: Module, read: cst.BaseExpression, loop: Loop, *, on_bar: bool) -> bool:
+    """Return whether each iteration of a loop writes out what it reads."""
+    return any(
+        module.tree.contains(loop, place)
+        and not places.throttled_in(module, place, loop)
+        and (not on_bar or _is_on_bar(module, place))
+        for place in sinks(module, read, _shown)
+    )
+
+
+def _is_on_bar(module: Module, place: cst.CSTNode) -> bool:
+    """Return whether a progress bar gets a text, or what is given to it."""
+    statement = module.flow.statement(place)
+    return any(
+        isinstance(outer, cst.Call) and last_name(outer.func) in _BAR_METHODS
+        for outer in (place, *module.tree.ancestors(place))
+        if module.tree.contains(statement, outer)
+    )
+
+
+_BAR_METHODS: Final = frozenset({"set_description", "set_description_str", "set_postfix", "set_postfix_str"})
 
 
 @remembered

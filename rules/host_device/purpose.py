@@ -92,7 +92,22 @@ def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
     if isinstance(hot.loop, cst.FunctionDef):
         return current is not Phase.FORWARD or _becomes_array(module, copy) or _is_banked(module, copy)
     inner = next(iter(module.flow.loops(copy)), None)
-    return inner is hot.loop or inner is None or places.computes(module, inner)
+    return inner is hot.loop or inner is None or places.computes(module, inner) or _is_of_one_input(copy)
+
+
+def _is_of_one_input(copy: cst.Call) -> bool:
+    """Return whether a copy is of a part that is looked up in what a model gave for one of its inputs:
+    ``outputs[i]["boxes"].cpu()``.
+
+    Those of other inputs have other sizes, so that no single copy brings them all.
+    """
+    node: cst.BaseExpression = copy
+    while isinstance(node, (cst.Call, cst.Attribute)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    match node:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
+            return True
+    return False
 
 
 def _is_banked(module: Module, copy: cst.Call) -> bool:

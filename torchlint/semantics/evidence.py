@@ -79,7 +79,7 @@ class Evidence(enum.Enum):
 def accelerated(module: Module) -> bool:
     """Return whether a file ever runs on an accelerator, or defines modules that others will run on one.
 
-    So does a file of a program that runs on one.
+    So does a file of a program that runs on one, unless it feeds a model with batches that stay on the host.
     """
     return _Shown.of(module).accelerated or _companion_accelerated(module)
 
@@ -92,6 +92,8 @@ def evidence(module: Module) -> Evidence:
 
 @remembered
 def _companion_accelerated(module: Module) -> bool:
+    if _feeds_own_batches(module):
+        return False
     companions = module.companions(*_PLACING)
     return any(_Shown.of(other).evidence is Evidence.ACCELERATOR for other in companions)
 
@@ -245,6 +247,16 @@ def _goes_over_loaders(tree: SyntaxTree, inference: Inference) -> bool:
         for loop in tree.nodes(cst.For, cst.CompFor)
         if isinstance(loop, (cst.For, cst.CompFor))
     )
+
+
+def _feeds_own_batches(module: Module) -> bool:
+    """Return whether a file makes the loaders itself whose batches it takes, and nobody moves those."""
+    tree, qualified = module.tree, module.names.qualified
+    if not _goes_over_loaders(tree, module.inference):
+        return False
+    calls = tree.nodes(cst.Call)
+    made = any(qualified(call.func) == "torch.utils.data.DataLoader" for call in calls)
+    return made and not any(ends(last_name(call.func), Role.SENDING) for call in calls)
 
 
 def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:

@@ -31,7 +31,7 @@ from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
 from ..destinations import steps_environment, writes_out
-from ..needs import Need, needed_on_host, only_recorded, shown_at_once
+from ..needs import Need, needed_on_host, on_progress_bar, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through, picked_from
 from ..remedies import (
@@ -87,7 +87,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
     All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
     low impact next to a synchronization that stays because the host needs its value at once, also in a
-    function that is called or in the caller.
+    function that is called or in the caller, and where a progress bar shows the number in every iteration.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.
@@ -197,6 +197,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
             or below_saving(module, call)
             or not_a_list_yet(module, call)
             or keeps_results(module, call, hot)
+            or on_progress_bar(module, call)
         )
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)

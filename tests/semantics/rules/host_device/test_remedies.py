@@ -7,6 +7,7 @@ import pytest
 
 from torchlint.options import LintSettings
 from torchlint.rules.host_device import remedies
+from torchlint.rules.host_device.explicit_synchronize_in_hot_loop import explicit_synchronize_in_hot_loop
 from torchlint.semantics import model, places
 from torchlint.semantics.module import Module
 from torchlint.syntax import SyntaxTree
@@ -131,3 +132,33 @@ def test_names_of_the_file() -> None:
     assert remedies.as_spelt(module, call, advice) == (
         "Write `th.where(…)`, not `own.torch.where(…)`, as torch has it"
     )
+
+
+@pytest.mark.parametrize(
+    ("awaited", "remedy"),
+    [
+        ("self.stream", "`torch.cuda.current_stream().wait_stream(self.stream)`"),
+        ("torch.cuda.current_stream()", "Remove `torch.cuda.current_stream().synchronize()`"),
+        ("torch.cuda", "Remove `torch.cuda.synchronize()`"),
+    ],
+)
+def test_a_stream_of_its_own_is_awaited_by_the_device(awaited: str, remedy: str) -> None:
+    """Who reads on the current stream what another one computes has to wait for it, if not on the host."""
+    program = f"""
+import torch
+from torch import nn
+
+
+class Engine:
+    def __init__(self):
+        self.stream = torch.cuda.Stream()
+
+    def run(self, model: nn.Module, loader):
+        for x in loader:
+            y = model(x.cuda())
+            {awaited}.synchronize()
+"""
+    module = model.build(SyntaxTree(program), LintSettings())
+    calls = module.tree.nodes(cst.Call)
+    found = [each for call in calls for each in explicit_synchronize_in_hot_loop.check(call, module)]
+    assert [remedy in (finding.remedy or "") for finding in found] == [True]
