@@ -24,7 +24,7 @@ def known_to_author(module: Module, node: cst.CSTNode, function: str) -> bool:
     if around is None:
         return False
     documented = around.get_docstring() or ""
-    if around.name.value.endswith(("_python", "_fallback", "_reference")) or f"F.{function}" in documented:
+    if around.name.value.endswith(("_python", "_fallback", "_reference", "_naive")) or f"F.{function}" in documented:
         return True
     return any(
         isinstance(part, cst.Name) and part.value == function for part in module.tree.descendants(around.body)
