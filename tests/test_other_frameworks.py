@@ -14,9 +14,9 @@ import pytest
 from torchlint import registry
 from torchlint.checker import check
 from torchlint.options import LintSettings
+from torchlint.semantics.conventions import imports_torch, of_other_framework
 from torchlint.semantics.model import build
 from torchlint.semantics.names import Names
-from torchlint.semantics.otherframeworks import imports_torch, of_other_framework
 from torchlint.source import Source
 from torchlint.syntax import SyntaxTree
 

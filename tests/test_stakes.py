@@ -168,7 +168,7 @@ case(
         for _ in range(100):
             chosen = model(tokens)[:, -1].argmax(-1, keepdim=True)
             if chosen[0] > 8:
-                print("long")
+                model.reset()
             tokens = torch.cat([tokens, chosen], 1)
         return tokens
     """,

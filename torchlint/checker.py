@@ -644,7 +644,7 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
     The program is only asked for what can still make a difference.
     """
     from torchlint.semantics.contexts import context
-    from torchlint.semantics.frequency import frequency
+    from torchlint.semantics.repetition import frequency
     from torchlint.syntax import ElsewhereError
 
     severity, worth = finding.severity or rule.severity, impact.worth(rule)

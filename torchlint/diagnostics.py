@@ -38,7 +38,7 @@ class Impact(enum.IntEnum):
 
 
 class Frequency(enum.IntEnum):
-    """How often a place runs, the rarest first. `torchlint.semantics.frequency` tells it from the program."""
+    """How often a place runs, the rarest first; `torchlint.semantics.repetition` computes it."""
 
     ONCE = 0
     EPOCH = 1

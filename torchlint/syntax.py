@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from functools import cache, cached_property
@@ -185,14 +185,18 @@ class Forest:
         tree.parents = {node: self.parents.pop(node) for node in nodes if node in self.parents}
         tree.forest, tree.rank, tree.first = None, 0, 0
 
-    def fell(self, rank: int) -> None:
-        """Forget the tree of the file with this rank, which nobody may ask any more."""
-        tree = self.trees.pop(rank)
-        for same in tree._by_type.values():
-            for node in same:
-                del self.order[node]
-                self.parents.pop(node, None)
-        vars(tree).clear()
+    def fell(self, ranks: Iterable[int]) -> None:
+        """Forget the trees of the files with these ranks, which nobody may ask any more."""
+        for rank in ranks:
+            vars(self.trees.pop(rank)).clear()
+        left = [node for tree in self.trees.values() for same in tree._by_type.values() for node in same]
+        # A table from which entries are taken one by one stays as large, and doubles once as many come again.
+        parents = {node: self.parents[node] for node in left if node in self.parents}
+        order = {node: self.order[node] for node in left}
+        self.parents.clear()
+        self.order.clear()
+        self.parents.update(parents)
+        self.order.update(order)
 
     def rank(self, node: cst.CSTNode) -> int:
         """Return the rank of the file that a node belongs to."""
@@ -632,7 +636,7 @@ class SyntaxTree:
         return bisect_right(self._line_starts, self.span(node).start)
 
     @cached_property
-    def _line_starts(self) -> list[int]:
+    def _line_starts(self) -> Sequence[int]:
         return line_starts(self.text)
 
     def source(self, node: cst.CSTNode) -> str:

@@ -88,7 +88,10 @@ class JoinedWords:
         self._held = frozenset[str]().union(*(text.held for text in texts))
 
     def __contains__(self, word: str) -> bool:
-        return self._held.issuperset(parts(word)) and any(word in text for text in self._texts)
+        needed = parts(word)
+        if not self._held.issuperset(needed):
+            return False
+        return word in needed or any(word in text for text in self._texts)
 
     def lack(self, signs: frozenset[str]) -> bool:
         """Return whether none of some words can be there, of each of which a part is among ``signs``."""

@@ -10,8 +10,19 @@ import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.conventions import CALLED_MODULE_NAME
-from torchlint.semantics.holders import HARMLESS, HOLD_NO_MODEL, LIBRARIES, holds_model, holds_optimizer
-from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
+from torchlint.semantics.iterations import (
+    HARMLESS,
+    HOLD_NO_MODEL,
+    LIBRARIES,
+    Act,
+    Event,
+    Iteration,
+    Iterations,
+    Subject,
+    bound_in,
+    holds_model,
+    holds_optimizer,
+)
 from torchlint.semantics.lexicon import Role, begins, ends, has, names_optimizer
 from torchlint.semantics.names import AttributeBinding, Binding
 from torchlint.semantics.repetition import may_repeat

@@ -8,6 +8,7 @@ from torchlint.diagnostics import Fix
 from torchlint.fixes import add_decorator, dissolve_in, safe, spell, unsafe, wrap, wrap_with
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
@@ -81,7 +82,8 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     returned as Python numbers have no graph, and nothing imports a notebook.
 
     The fix is also unsafe for generator functions, for a model that is never trained (its parameters no
-    longer get a `.grad`), where a model keeps a tensor with its graph for later passes, where the program
+    longer get a `.grad`), where a model keeps a tensor with its graph for later passes or for a backward pass
+    that follows no other pass, where the program
     reads `requires_grad` or `grad_fn` of a tensor or gives a `TransformerEncoder` a padding mask, whose
     outputs differ without autograd, and where a tensor is printed with its graph. There is no fix where the
     code to wrap contains `yield` or `await`, because the consumer would run without autograd, and none for
@@ -120,7 +122,7 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
         spelling = spell(module, "torch.no_grad", function)
         if spelling is None:
             return None
-        noticed = suspends or _keeps_for_training(module) or module.mentions(*_LOOKS_INTO_FUNCTIONS)
+        noticed = suspends or _kept_for_training(module) or module.mentions(*_LOOKS_INTO_FUNCTIONS)
         make = unsafe if region.escapes or noticed else safe
         decorator = add_decorator(module, function, f"{spelling.text}()")
         needless = dissolve_in(module, (function.body,), lambda block: _is_off(module, block, function))
@@ -135,7 +137,7 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
         argument = ""
     if spelling is None:
         return None
-    make = unsafe if region.escapes or _keeps_for_training(module) else safe
+    make = unsafe if region.escapes or _kept_for_training(module) else safe
     header = f"with {spelling.text}({argument}):"
     if region.training is not None:
         wrapped = wrap(module, region.statements, header)
@@ -171,6 +173,10 @@ def _suspends(module: Module, node: cst.CSTNode) -> bool:
 _LOOKS_INTO_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 
 
+def _kept_for_training(module: Module) -> bool:
+    return _keeps_for_training(module) or _leaves_graph(module)
+
+
 @remembered
 def _keeps_for_training(module: Module) -> bool:
     """Return whether a model of the program computes something with a graph only
@@ -184,14 +190,49 @@ def _keeps_for_training(module: Module) -> bool:
 @remembered
 def _keeps_graph(module: Module) -> bool:
     return any(
-        binding.value is not None
+        any(_names_attribute(module, guard.test, name) for guard in guards(module, target))
+        for name, target in _kept_with_graph(module)
+    )
+
+
+@remembered
+def _kept_with_graph(module: Module) -> list[tuple[str, cst.Attribute]]:
+    """Return the attributes in which classes of a file keep tensors with a graph, with their names."""
+    return [
+        (name, binding.target)
+        for name, bindings in module.names.attributes.items()
+        for binding in bindings
+        if binding.value is not None
         and SelfAttributes.is_self(binding.target.value)
         and module.value(binding.value).kind is Kind.TENSOR
         and module.value(binding.value).graph is Graph.ATTACHED
-        and any(_names_attribute(module, guard.test, name) for guard in guards(module, binding.target))
-        for name, bindings in module.names.attributes.items()
-        for binding in bindings
+    ]
+
+
+@remembered
+def _leaves_graph(module: Module) -> bool:
+    """Return whether a pass leaves a tensor in a model that a backward pass runs through later.
+
+    Where it is read behind a pass of the same function, it is what that pass left.
+    """
+    return any(
+        any(_reads_first(each, name) for each in (module, *module.companions(f".{name}")))
+        and Backpropagation.of(owner).feeds(target)
+        for owner in (module, *module.companions("Module"))
+        for name, target in _kept_with_graph(owner)
     )
+
+
+def _reads_first(module: Module, name: str) -> bool:
+    """Return whether a function reads an attribute of a model before it runs one."""
+    for read in module.tree.attributes_by_name.get(name, ()):
+        if SelfAttributes.is_self(read.value) or isinstance(module.tree.parent(read), cst.AssignTarget):
+            continue
+        calls = module.calls_in(module.function(read))
+        order = module.tree.order
+        if not any(module.value(c.func).kind is Kind.MODULE and order[c] < order[read] for c in calls):
+            return True
+    return False
 
 
 def _names_attribute(module: Module, test: cst.BaseExpression, name: str) -> bool:

@@ -20,6 +20,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, steps, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind
+from torchlint.syntax import alike
 
 from .nogradregions import NoGradRegions
 from .retention import (
@@ -101,7 +102,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         severity = _severity(module, node, item)
         if severity is None:
             continue
-        name = module.source(item.place)
+        name = module.home(item.place).source(item.place)
         rest = "all saved activations with it" if severity is ERROR else "memory use grows with each step"
         part = _without_graph(module, item.stored)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
@@ -161,7 +162,8 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     if gradients.feeds(item.place):
         return None
     given = tuple(passed_on(module, item.stored))
-    handed = _given_to_hook(module, module.function(node), given) if given else []
+    function = module.function(node)
+    handed = _given_to_hook(module, function, given) if given else _parts_given(module, function, item.stored)
     if given and not handed:
         # A function that keeps what it is given: its calls are the place to say so.
         return None
@@ -170,7 +172,6 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     # A comprehension that is assigned keeps by itself; one that is handed on does so with the loop around it.
     loops = module.flow.loops(item.stored if isinstance(node, cst.Assign) else node)
     freed = gradients.freed(item.stored) or any(Backpropagation.of(home).freed(one) for home, one in handed)
-    function = module.function(node)
     if freed or gradients.retained(item.stored):
         loop: cst.CSTNode | None = _steps(module, loops)
         if loop is None and isinstance(place := holder(item.place), cst.Attribute):
@@ -216,12 +217,41 @@ def _given_to_hook(
     callers = [(module.home(call), call) for call in module.callers(function)]
     if not all(stands_in(home, call, function) for home, call in callers):
         return []
+    return [found for name in names for found in _passed(module, function, name)]
+
+
+def _passed(module: Module, function: Function, name: str) -> list[tuple[Module, cst.BaseExpression]]:
+    """Return what the calls of a function pass for a parameter, each with the file that it stands in."""
     arguments = (
-        (home, module.inference.callgraph.bound_to(call, function).get(name).node)
-        for home, call in callers
-        for name in names
+        (module.home(call), module.inference.callgraph.bound_to(call, function).get(name).node)
+        for call in module.callers(function)
     )
     return [(home, node) for home, node in arguments if node is not None]
+
+
+def _parts_given(
+    module: Module, function: Function | None, stored: cst.BaseExpression
+) -> list[tuple[Module, cst.BaseExpression]]:
+    """Return what the calls of a function pass for ``stored``, a part of its parameter:
+    ``results["loss"]``.
+    """
+    if function is None or not isinstance(stored, cst.Subscript):
+        return []
+    names = passed_on(module, holder(stored))
+    return [(home, _part(given, stored)) for name in names for home, given in _passed(module, function, name)]
+
+
+def _part(given: cst.BaseExpression, read: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what ``read`` takes out of a dict that is written out, ``{"loss": loss}``; else all of it."""
+    match given, read:
+        case (
+            cst.Dict(elements=elements),
+            cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=key))]),
+        ):
+            pairs = [each for each in elements if isinstance(each, cst.DictElement)]
+            return next((pair.value for pair in pairs if alike(pair.key, key)), given)
+        case _:
+            return given
 
 
 def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:

@@ -17,7 +17,7 @@ from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.frequency import frequency
+from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
@@ -26,6 +26,7 @@ from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters, dotted_text
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, traced
 from torchlint.semantics.spellings import last_name
@@ -701,6 +702,8 @@ class NoGradRegions(Part):
             self.tree.source(call.func)
             for call in self.tree.nodes(cst.Call)
             if isinstance(call.func, cst.Attribute) and call.func.attr.value not in RETURNS_SELF
+            # What a model makes to begin with, such as an empty state, is no pass.
+            if not begins(call.func.attr.value, *_MAKES)
             if call.args and module.qualified(call.func) is None
             if module.callee(call) is None and module.value(call.func.value).kind is Kind.MODULE
             if grad(module, call) is Grad.ON and Backpropagation.of(module).reaches(call)
@@ -1015,7 +1018,7 @@ class NoGradRegions(Part):
         return owner
 
     def _names_at(self, node: cst.CSTNode, model: cst.BaseExpression) -> Iterator[str]:
-        """Yield the names of a model, those that what freezes it is bound to included."""
+        """Yield the names of a model, including those that the statement which freezes it assigns."""
         yield from self._names(model)
         # ``self.net = make().eval().requires_grad_(False)``
         for around in self.tree.ancestors(node):
@@ -1126,10 +1129,10 @@ class NoGradRegions(Part):
         return any(self._evident_of_callers(function))
 
     def _decodes(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
-        """Return whether a forward pass is run for one token after the other,
+        """Return whether a forward pass is run for one token after the other, or in front of those that are,
         and tokens are all that is kept.
         """
-        if frequency(self.module, node) is not Frequency.TOKEN or Backpropagation.of(self.module).asked_for:
+        if Backpropagation.of(self.module).asked_for or not self._runs_by_token(node, function):
             return False
         returned = [
             inner.value
@@ -1137,6 +1140,15 @@ class NoGradRegions(Part):
             if isinstance(inner, cst.Return) and inner.value is not None
         ]
         return all(map(self._is_of_tokens, returned)) and not self._stores_graph(function.body)
+
+    def _runs_by_token(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+        """Return whether a forward pass, or a later one of the same function, is run for each token."""
+        if frequency(self.module, node) is Frequency.TOKEN:
+            return True
+        return any(
+            frequency(self.module, call) is Frequency.TOKEN and self._evaluates(call)
+            for call in self.tree.within(function.body, self.tree.nodes(cst.Call))
+        )
 
     def _is_of_tokens(self, node: cst.BaseExpression) -> bool:
         """Return whether a tensor has no graph, or is the prompt with what was drawn from it:
@@ -1168,16 +1180,12 @@ class NoGradRegions(Part):
 
     def _over_data(self, node: cst.CSTNode) -> bool:
         """Return whether one of the loops around ``node`` goes over batches of data."""
-        iterables: list[cst.CSTNode] = []
-        for loop in self.module.flow.loops(node):
-            if isinstance(loop, cst.For):
-                iterables.append(loop.iter)
-            elif not isinstance(loop, cst.While):
-                iterables.append(loop.for_in.iter)
+        iterables = map(iterable_of, self.module.flow.loops(node))
         return any(
             isinstance(part, (cst.Name, cst.Attribute))
             and (self.module.value(part).kind is Kind.LOADER or ends(last_name(part), *_DATA))
             for iterable in iterables
+            if iterable is not None
             for part in self.tree.descendants(iterable)
         )
 
@@ -1281,7 +1289,7 @@ class NoGradRegions(Part):
         return self._hands_out_graph(function) or self._stores_graph(node) or self._shows_graph(node)
 
     def _shows_graph(self, node: cst.CSTNode) -> bool:
-        """Return whether the text of a tensor with its graph is shown, which would be another one without."""
+        """Return whether a tensor with its graph is shown as text, which differs without the graph."""
         return self.tree.holds(node, texts_of_graphs(self.module))
 
     def _stores_graph(self, node: cst.CSTNode) -> bool:
@@ -1362,13 +1370,9 @@ class NoGradRegions(Part):
     def _returns_graph(self, function: cst.FunctionDef) -> bool:
         """Return whether a tensor with its graph is returned or yielded."""
         return any(
-            isinstance(inner, (cst.Return, cst.Yield))
-            and isinstance(inner.value, cst.BaseExpression)
-            and self.module.function(inner) is function
-            and any(
-                Backpropagation.of(self.module).carries_graph(v) for v in self._held(inner.value, function)
-            )
-            for inner in self.tree.descendants(function.body)
+            isinstance(given := each.value, cst.BaseExpression)
+            and any(Backpropagation.of(self.module).carries_graph(v) for v in self._held(given, function))
+            for each in self.module.flow.exits(function)
         )
 
     def _held(self, value: cst.BaseExpression, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:

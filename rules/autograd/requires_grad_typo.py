@@ -50,6 +50,7 @@ _OWN = frozenset({"self", "cls", "ctx"})
             "|requires_grad_ |requires_grad_\t|requires_grad_=|requires_grad_)|requires_grad_\\"
         ),
     ),
+    named={cst.Attribute: _MISSPELT},
 )
 def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     """## What it does

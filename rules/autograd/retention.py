@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -120,8 +121,11 @@ def _metered(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpres
             callees = [each for each in module.callees(node) if isinstance(each, cst.FunctionDef)]
             if callees:
                 meant = (callee for callee in callees if not stands_in(module, node, callee))
-                values = (value for callee in meant for value in _kept_arguments(module, node, callee))
-                yield from ((owner, value) for value in dict.fromkeys(values))
+                # What else an object has may well be backpropagated if it keeps the tensor itself.
+                own = isinstance(owner, cst.Name) and module.classes.instance_class(owner) is not None
+                found = (each for callee in meant for each in _kept_arguments(module, node, callee))
+                values = {value: place if own else owner for place, value in found}
+                yield from ((place, value) for value, place in values.items())
             elif method == "update" and module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
                 given = [argument.value for argument in node.args if argument.star == ""]
                 if given and _is_average(module, owner):
@@ -295,23 +299,25 @@ def _items(module: Module, stored: cst.BaseExpression) -> Iterator[cst.BaseExpre
             yield node
 
 
-def _kept_arguments(module: Module, call: cst.Call, method: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-    """Yield the arguments that a method of a class in this file keeps in the instance as they are."""
+def _kept_arguments(
+    module: Module, call: cst.Call, method: cst.FunctionDef
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Yield the arguments that a method of a class keeps in the instance as they are, with where it does."""
     owner = module.classes.owner(method)
     if owner is None or module.classes.info(owner).kind is Kind.MODULE:
         return
     bound = module.inference.callgraph.bound_to(call, method)
     parameters = {
-        binding
+        binding: place
         for inner in module.tree.descendants(method.body)
         for place, stored in _added(module, inner)
         if _of_instance(module, place, method)
         for binding in passed_on(module, stored)
     }
-    for name in sorted(parameters):
+    for name, place in sorted(parameters.items(), key=itemgetter(0)):
         node = bound.get(name).node
         if node is not None:
-            yield node
+            yield place, node
 
 
 def stands_in(module: Module, call: cst.Call, method: cst.FunctionDef) -> bool:

@@ -16,13 +16,11 @@ import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
-from torchlint.semantics.epochs import repeated_epochs
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.holders import LIBRARIES
 from torchlint.semantics.identifiers import identifiers, named, options
-from torchlint.semantics.iterations import Iterations
+from torchlint.semantics.iterations import LIBRARIES, Iterations
 from torchlint.semantics.lexicon import Role, has, words
-from torchlint.semantics.loaders import ITERABLE, Loaders
+from torchlint.semantics.loaders import ITERABLE, Loaders, repeated_epochs
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered

@@ -10,13 +10,13 @@ import libcst as cst
 from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics import places
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import is_target
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import waits_within, written_arguments
+from torchlint.semantics.synchronisation import written_arguments
 from torchlint.semantics.values import Kind
 
 from .needs import Need, needed_on_host
@@ -24,6 +24,7 @@ from .neighbours import beside_staying_wait
 from .numbers import gone_through
 from .remedies import counter_of, now_and_then
 from .stakes import in_server, leaves_loop, slight
+from .waits import waits_within
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function

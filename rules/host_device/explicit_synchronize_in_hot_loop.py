@@ -16,10 +16,11 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import explicit_wait, names_host, to_host, waiting_place
+from torchlint.semantics.synchronisation import explicit_wait, names_host, to_host
 from torchlint.semantics.values import Kind
 
 from .remedies import as_spelt, inline, step_of
+from .waits import waiting_place
 
 _MEMORY_READINGS = frozenset(
     {"host_memory_stats", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "memory_stats"}

@@ -18,10 +18,12 @@ from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind, ScopeKind
 from torchlint.semantics.sharing import Fate, fate, fresh, other_names, writes_to
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
-from torchlint.semantics.synchronisation import to_host, waiting_place
+from torchlint.semantics.synchronisation import to_host
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Graph, Kind
 from torchlint.syntax import alike
+
+from .waits import waiting_place
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import StatementLoop

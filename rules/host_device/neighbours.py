@@ -10,22 +10,16 @@ from torchlint.semantics import places
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import (
-    after_a_wait,
-    asks_device,
-    conversion,
-    host_copy,
-    mask_of,
-    shape_wait,
-    waiting_place,
-)
-from torchlint.semantics.usage import feeds_host_engine, handed_to, steps_environment, writes_out
+from torchlint.semantics.synchronisation import asks_device, conversion, host_copy, mask_of, shape_wait
+from torchlint.semantics.usage import feeds_host_engine, handed_to
 
+from .destinations import steps_environment, writes_out
 from .needs import Need, needed_on_host
 from .purpose import keeps_results
 from .remedies import packs_sequences
 from .selections import Fate, fates
 from .stakes import leaves_loop
+from .waits import after_a_wait, waiting_place
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.control import Facts

@@ -13,16 +13,11 @@ from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import (
-    WRITERS,
-    after_a_decision,
-    only_on_failure,
-    waiting_place,
-    written_out,
-)
+from torchlint.semantics.synchronisation import WRITERS, only_on_failure, written_out
 
 from .needs import needed_on_host
 from .remedies import callee, counts_rounds, inline, now_and_then, without_graph
+from .waits import after_a_decision, waiting_place
 
 _SHORT = 24
 _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)

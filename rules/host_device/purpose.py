@@ -23,10 +23,11 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import conversion, host_copy
-from torchlint.semantics.usage import WRITING, handed_to, steps_environment, writes_out
+from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Graph, Kind
 
 from . import stakes
+from .destinations import WRITING, steps_environment, writes_out
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Loop

@@ -12,12 +12,12 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.values import Kind
 
 from .invariance import Repeated, hoisted, needless_move
 from .remedies import inline, step_of
 from .roundtrips import MOVES, copied_back_from
+from .waits import waiting_place
 
 
 @rule(

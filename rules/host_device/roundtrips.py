@@ -14,9 +14,11 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_words
-from torchlint.semantics.synchronisation import host_copy, waiting_place
+from torchlint.semantics.synchronisation import host_copy
 from torchlint.semantics.transfers import MOVING_METHODS, TRANSFERS, move_to_accelerator, transferred
 from torchlint.semantics.values import Device, Kind
+
+from .waits import waiting_place
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function

@@ -19,18 +19,16 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import is_part_of_step, serves
 from torchlint.semantics.sources import Path, Source, Through, every, onward, some, steps, traced
 from torchlint.semantics.spellings import given_as, last_name
-from torchlint.semantics.synchronisation import (
-    after_a_guard,
-    may_be_on_device,
-    waiting_place,
-)
+from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.transfers import MOVING_METHODS, copied_in, move_to_accelerator, on_host, transferred
 from torchlint.semantics.values import Device, Kind, Memory, Value
 
 from .factories import factory, takes_no_data
 from .invariance import needless_move
 from .roundtrips import copied_back_from
+from .sizes import holds_nothing
 from .stakes import in_row, in_server
+from .waits import after_a_guard, waiting_place
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -100,6 +98,8 @@ def sent_from_host(module: Module, copy: cst.Call) -> cst.BaseExpression | None:
     if source is None or last_name(copy.func) == "copy_":
         return source
     if made_by_kernel(module, source) or copied_back_from(module, copy) is not None:
+        return None
+    if holds_nothing(module, source):
         return None
     return None if needless_move(module, copy) is not None else source
 

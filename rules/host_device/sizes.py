@@ -56,6 +56,11 @@ def exceeds_staging(module: Module, source: cst.BaseExpression) -> bool | None:
     return None if size is None else size > _STAGED
 
 
+def holds_nothing(module: Module, source: cst.BaseExpression) -> bool:
+    """Return whether a tensor certainly has no elements, so that nothing is copied."""
+    return _known(module, source) == 0
+
+
 @traced(Through.RETURNS | Through.PARAMETERS)
 def _bytes(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] | None:
     """Return at most how many bytes a tensor or array takes up."""

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Frequency, Impact
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import served
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.serving import is_of_engine
-from torchlint.semantics.synchronisation import after_a_wait, before_a_wait
+
+from .waits import after_a_wait, before_a_wait
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

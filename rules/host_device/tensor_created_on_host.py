@@ -20,6 +20,7 @@ from torchlint.semantics.transfers import MOVING_METHODS, Move, move_to_accelera
 from .factories import Factory, created_on, factory, takes_no_data
 from .remedies import as_spelt
 from .sending import by_async_helper, moved_on_condition
+from .sizes import holds_nothing
 
 _FLOATS = frozenset({"torch.float", "torch.float32", "torch.half", "torch.float16", "torch.bfloat16"})
 _SINGLE = frozenset({"torch.float", "torch.float32"})
@@ -109,7 +110,7 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     move = move_to_accelerator(module, call)
     if move is None or not accelerated(module) or phase(module, call) is Phase.DATASET:
         return
-    if by_async_helper(module, call) or _is_thrown_away(module, call):
+    if by_async_helper(module, call) or _is_thrown_away(module, call) or holds_nothing(module, made.call):
         return
     if not move.shown and phase(module, call) is Phase.SETUP:  # parameters are on the host as yet
         return

@@ -12,9 +12,9 @@ from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device
 

@@ -24,6 +24,7 @@ from torchlint.semantics.values import Device, Kind
     fix="unsafe",
     on=cst.Call,
     mentions=("torch", "load_state_dict"),
+    named={cst.Call: ("load",)},
 )
 def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

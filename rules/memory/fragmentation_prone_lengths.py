@@ -8,9 +8,11 @@ import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.contexts import is_test
-from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.identifiers import identifiers, named, speaks_of
+from torchlint.semantics.lexicon import Role, has
+from torchlint.semantics.loaders import ROUNDING_OPTIONS, Loaders, pads_to_longest
 from torchlint.semantics.module import Module
-from torchlint.semantics.padding import pads_to_longest, spares_fragments
+from torchlint.semantics.spellings import last_name
 
 
 @rule(
@@ -81,3 +83,21 @@ def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Find
         "padding each batch to its longest item varies allocation sizes and can fragment device memory",
         related=((padded, "padded here"),),
     )
+
+
+def spares_fragments(module: Module) -> bool:
+    """Return whether the file sorts by length, pads to few lengths,
+    or configures the allocator for such batches.
+    """
+    if module.tree.mentions("expandable_segments") or not ROUNDING_OPTIONS.isdisjoint(identifiers(module)):
+        return True
+    if speaks_of(module, Role.LENGTH_GROUPING, Role.EMPTYING):
+        return True
+    return any(_sorts_by_length(module, call) for call in module.tree.nodes(cst.Call))
+
+
+def _sorts_by_length(module: Module, call: cst.Call) -> bool:
+    """Return whether it is ``sorted(texts, key=len)``, ``items.sort(key=lambda item: len(item["ids"]))``."""
+    if last_name(call.func) not in ("sort", "sorted", "argsort"):
+        return False
+    return any(has(name, Role.LENGTH) for arg in call.args for name in named(module, arg.value))

@@ -20,6 +20,7 @@ from .clearances import clears_each_step
     fix="none",
     on=cst.Call,
     mentions=("torch", "gc", "collect"),
+    named={cst.Call: ("collect",)},
     remedy="Remove the call, or collect only every few hundred steps",
 )
 def garbage_collected_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:

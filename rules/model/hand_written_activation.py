@@ -9,12 +9,11 @@ import libcst as cst
 from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.algebra import argument
 from torchlint.semantics.api.frameworks import SCRIPTERS
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.flow.graph import FUNCTIONS, Function
-from torchlint.semantics.formulas import CURVES, Activation, Formula, activation
+from torchlint.semantics.formulas import CURVES, Activation, Formula, activation, argument
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks

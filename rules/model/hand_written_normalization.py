@@ -9,9 +9,8 @@ import libcst as cst
 from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.algebra import argument
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.formulas import Normalization, as_made, normalization
+from torchlint.semantics.formulas import Normalization, argument, as_made, normalization
 from torchlint.semantics.module import Module
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.releasechecks import ReleaseChecks

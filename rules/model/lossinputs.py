@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.fixes import Edits, remove_statement, replace
-from torchlint.semantics.algebra import argument
 from torchlint.semantics.constancy import same_later
+from torchlint.semantics.formulas import argument
 from torchlint.semantics.operations import operations_of
 
 from .formulas import one_line, superfluous

@@ -11,11 +11,11 @@ from torchlint.diagnostics import Fix, Impact
 from torchlint.fixes import remove_statement, replace, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
-from torchlint.semantics.algebra import argument
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dimensions import rank
+from torchlint.semantics.formulas import argument
 from torchlint.semantics.module import Module
 from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, sinks

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.fixes import insert_after_imports, replace, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
@@ -109,6 +110,7 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
 
 
 def _deprecated(module: Module, write: Write) -> Finding:
+    """Return the note on a spelling of the switch that a later one replaces, which makes nothing faster."""
     if write.switch == CUDNN_TF32:
         instead = 'torch.backends.cudnn.conv.fp32_precision = "tf32"'
         code = _given(instead, write)
@@ -116,6 +118,7 @@ def _deprecated(module: Module, write: Write) -> Finding:
             write.node,
             f"`allow_tf32` is deprecated since torch 2.9; set `{code}`",
             remedy=f"Set `{code}` instead",
+            impact=Impact.LOW,
         )
     instead = _given('torch.set_float32_matmul_precision("high")', write)
     fix = None
@@ -130,6 +133,7 @@ def _deprecated(module: Module, write: Write) -> Finding:
         f"`allow_tf32` is deprecated since torch 2.9; call `{instead}`",
         fix=fix,
         remedy=f"Call `{instead}` instead",
+        impact=Impact.LOW,
     )
 
 

@@ -78,19 +78,22 @@ def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
 
 
 def _asks_for_type(module: Module) -> bool:
-    """Return whether a file of the program asks what is an instance or a subclass of the class."""
+    """Return whether a file of the program does more with the class than to inherit from it and to annotate:
+    asks what is an instance of it, in a call or a pattern.
+    """
+    word = last_part(_ASKED_FOR_TYPE)
     return any(
-        isinstance(call.func, cst.Name)
-        and call.func.value in ("isinstance", "issubclass")
-        and any(each.qualified(node) == _ASKED_FOR_TYPE for arg in call.args for node in _parts(each, arg))
-        for each in (module, *module.companions(last_part(_ASKED_FOR_TYPE)))
-        for call in each.tree.nodes(cst.Call)
+        each.qualified(node) == _ASKED_FOR_TYPE and not is_only_named(each, node)
+        for each in (module, *module.companions(word))
+        for node in (*each.names.reads(word), *each.tree.attributes_by_name.get(word, ()))
     )
 
 
-def _parts(module: Module, arg: cst.Arg) -> Iterator[cst.CSTNode]:
-    yield arg.value
-    yield from module.tree.descendants(arg.value)
+def is_only_named(module: Module, use: cst.CSTNode) -> bool:
+    """Return whether a class inherits from what is used, or an annotation names it."""
+    argument = module.tree.parent(use)
+    inherited = isinstance(argument, cst.Arg) and isinstance(module.tree.parent(argument), cst.ClassDef)
+    return inherited or module.tree.enclosing(use, cst.Annotation) is not None
 
 
 def arguments_given_up(module: Module, call: cst.Call) -> Iterator[Given]:

@@ -12,7 +12,7 @@ from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.module import Module
 from torchlint.semantics.upgrading import GIVEN_UP, is_kept_for_callers, last_part
 
-from .givenup import moved, said_of
+from .givenup import is_only_named, moved, said_of
 from .uses import guarded, uses_of_given_up
 
 
@@ -70,9 +70,9 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
 
     ## Fix safety
 
-    Safe: both names refer to the same object, or one only calls the other. The fix is unsafe if the file uses
-    `isinstance` or `issubclass` with `_LRScheduler`, because the result changes. There is no fix if the name
-    is exported in `__all__`.
+    Safe: both names refer to the same object, or one only calls the other. The fix is unsafe if the
+    program does more with `_LRScheduler` than to inherit from it and to annotate: `isinstance`, `issubclass`
+    and patterns of `match` give another result. There is no fix if the name is exported in `__all__`.
 
     ## References
 
@@ -94,11 +94,7 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
             continue
         imported.add(row.symbol)
         # Nothing but who checks types asks what an annotation names, and heirs of either class are the same.
-        unasked = (
-            is_kept_for_callers(module, use)
-            or _is_base(module, use)
-            or module.tree.enclosing(use, cst.Annotation) is not None
-        )
+        unasked = is_kept_for_callers(module, use) or is_only_named(module, use)
         yield Finding(
             _alias(node, row) if stays and isinstance(node, cst.ImportFrom) else use,
             said_of(module, row),
@@ -106,12 +102,6 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
             remedy=row.remedy,
             impact=Impact.LOW if unasked else Impact.HIGH,
         )
-
-
-def _is_base(module: Module, use: cst.CSTNode) -> bool:
-    """Return whether a class inherits from what is used."""
-    argument = module.tree.parent(use)
-    return isinstance(argument, cst.Arg) and isinstance(module.tree.parent(argument), cst.ClassDef)
 
 
 def _alias(node: cst.ImportFrom, row: Upgrade) -> cst.CSTNode:

@@ -46,15 +46,14 @@ from torchlint.semantics import arrays, places
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.contexts import context
 from torchlint.semantics.dimensions import rank
-from torchlint.semantics.epochs import repeated_epochs
 from torchlint.semantics.evidence import accelerated
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.gradmode import grad
-from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.loaders import Loaders, repeated_epochs
 from torchlint.semantics.model import build
 from torchlint.semantics.module import Module
 from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.phases import phase
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
 from torchlint.syntax import SyntaxTree

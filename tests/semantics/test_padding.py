@@ -7,8 +7,9 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
+from torchlint.rules.memory.fragmentation_prone_lengths import spares_fragments
+from torchlint.semantics.loaders import pads_to_longest
 from torchlint.semantics.module import Module
-from torchlint.semantics.padding import pads_to_longest, spares_fragments
 
 HEAD = """
 import math
@@ -71,5 +72,5 @@ def test_padding(semantic_model: Callable[[str], Module], body: str, collate: st
         ("max_length = 512", False),
     ],
 )
-def test_what_spares_fragments(semantic_model: Callable[[str], Module], line: str, spares: bool) -> None:
+def test_whatspares_fragments(semantic_model: Callable[[str], Module], line: str, spares: bool) -> None:
     assert spares_fragments(semantic_model(f"{HEAD}{line}\n")) is spares

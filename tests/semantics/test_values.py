@@ -124,6 +124,26 @@ PROGRAMS = {
                     x = x + value  #: value => kind=number
                 return x
     """,
+    "named tuples": """
+        from collections import namedtuple
+        from typing import NamedTuple
+        import torch
+
+        Loss = NamedTuple("Loss", [("total", torch.Tensor), ("steps", int)])
+        Step = namedtuple("Step", "state, reward")
+        Odd = namedtuple("Odd", ["state", *more])
+
+        def f(x: torch.Tensor, rows):
+            x = x.cuda()
+            loss = Loss(total=x.sum(), steps=3)
+            print(loss.total)  #: loss.total => kind=tensor device=accelerator
+            print(loss.steps)  #: loss.steps => kind=number
+            state, reward = Step(x, 1.0)
+            print(state, reward)  #: state => kind=tensor device=accelerator; reward => kind=number
+            batch = Step(*zip(*rows))
+            print(batch.state)  #: batch.state => kind=unknown
+            print(Odd(x).state)  #: Odd(x).state => kind=unknown
+    """,
     "dicts of losses": """
         import torch
         from losses import build_criterion
@@ -245,6 +265,7 @@ PROGRAMS = {
         z = b.device  #: b.device => kind=device
         aa = b.shape[0]  #: b.shape[0] => kind=number
         bb = torch.cat([b, b])  #: torch.cat([b, b]) => kind=tensor device=accelerator
+        ch = torch.cat([zz.unsqueeze(0), u])  #: torch.cat([zz.unsqueeze(0), u]) => device=cpu
         cc = b is None  #: b is None => kind=bool
         dd = b.cpu().numpy()  #: b.cpu() => device=cpu; b.cpu().numpy() => kind=ndarray
         ee = torch.tensor([1.0]).to(b)  #: torch.tensor([1.0]).to(b) => device=accelerator

@@ -8,8 +8,8 @@ from textwrap import indent
 import libcst as cst
 import pytest
 
+from torchlint.rules.host_device.waits import after_a_guard, after_a_wait
 from torchlint.semantics.module import Module
-from torchlint.semantics.synchronisation import after_a_guard, after_a_wait
 
 HEAD = """
 import torch

@@ -158,7 +158,7 @@ def test_a_variant_that_there_is_no_time_for_is_not_even_examined(session: Timed
 def test_a_recording_takes_a_start_and_the_steps_before_it(session: Timed) -> None:
     examined = replace(session.examinations[ORIGINAL], startup_seconds=7.0)
     session.examinations = {ORIGINAL: examined}
-    assert session.recording_seconds == pytest.approx(7.0 + 15 * 0.1 + WRITING)
+    assert session.recording_seconds == pytest.approx(7.0 + 13 * 0.1 + WRITING)
     long = {ORIGINAL: replace(examined, step_seconds=2.0)}
     session.examinations = long
     assert session.recording_seconds == pytest.approx(7.0 + 3 * 2.0 + WRITING), "two that lead to it, and one"
@@ -313,3 +313,13 @@ def test_what_was_never_timed_gets_no_more(session: Timed) -> None:
     session.time_more(lambda *_: None)
     assert replicates(session) == []
     assert session.half_width == float("inf")
+
+
+def test_without_any_time_left_nothing_is_started(program: tuple[Session, Clock, list[Program]]) -> None:
+    session, clock, started = program
+    session.allow(0.0)
+    session.time(lambda *_: None)
+    assert started == [] and clock.now == 0.0, "a single process of each variant has no verdict anyway"
+    (found,) = session.measurement().comparisons
+    assert found.verdict is Verdict.UNMEASURED
+    assert session.notes[0].startswith("the time was up before anything could be timed")

@@ -18,13 +18,26 @@ from typing import Any
 
 import pytest
 
+from torchlint.render import measurements
 from torchlint.report.records import Finding, Record, Shelf, slug
 from torchlint.report.site import Site
 from torchlint.verify import report, words
 from torchlint.verify.report import figures
 from torchlint.verify.report.axis import Axis
 from torchlint.verify.report.listing import annotate, changed_files, parse_diff, to_original
-from torchlint.verify.results import ORIGINAL, TOGETHER, Agreement, Curve, Interval, Line, Roles, Verdict
+from torchlint.verify.results import (
+    ORIGINAL,
+    TOGETHER,
+    Agreement,
+    Comparison,
+    Curve,
+    Interval,
+    Line,
+    Measurement,
+    Roles,
+    Variant,
+    Verdict,
+)
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "base"}
 ALLOWED = """
@@ -182,6 +195,32 @@ def test_the_verdicts_stand_in_one_row_each(synthetic: ModuleType) -> None:
     assert page.row("TL201:31")[1:4] == ["? UNCLEAR", "1.02 (0.97–1.07)", "stream moved"]
     rejected = page.row("TL302 grad-zeroed-in-placeSet")
     assert rejected[1:] == ["× REJECTED", "–", "failed", "–", "–", "–", "–"]
+
+
+def test_what_was_not_measured_stands_in_one_row(synthetic: ModuleType) -> None:
+    results = synthetic.verify_results()
+    (found,) = results.measurements
+    names = ("TL301", "TL501", "TL503")
+    unreached = tuple(Comparison(name, Verdict.UNREACHED, "nothing that it changes ran") for name in names)
+    more = replace(
+        found,
+        variants=(*found.variants, *(Variant(name, (name,)) for name in names)),
+        comparisons=(*found.comparisons, *unreached),
+    )
+    page = parse(report.render(replace(results, measurements=(more,))))
+    titles = [cells[0] for cells in page.rows]
+    assert "TL301, TL501 and TL503" in titles and "TL501 tf32" not in " ".join(titles)
+    assert page.row("TL301, TL501 and TL503")[1] == "– NOT REACHED"
+    assert page.row("TL401 bias")[1] == "– UNMEASURED", "its memory is known"
+
+
+def test_without_a_fix_there_is_nothing_to_measure(synthetic: ModuleType) -> None:
+    bare = replace(synthetic.verify_results(), measurements=(Measurement("train.py"),))
+    assert measurements.render(bare, 80).startswith("There is no fix to measure.\n")
+    assert '<p class="lead">There is no fix to measure.</p>' in report.render(bare)
+    stopped = replace(bare, interrupted=True)
+    assert measurements.render(stopped, 80).startswith("Measured on")
+    assert '<p class="lead">Nothing was measured.</p>' in report.render(stopped)
 
 
 @pytest.mark.parametrize("shape", ["verify", "bench", "unfit"])

@@ -32,7 +32,7 @@ from torchlint.verify.results import (
     load,
 )
 from torchlint.verify.worker import allocations, examine, roles
-from torchlint.verify.worker.device import Device
+from torchlint.verify.worker.device import MOST_ALLOCATIONS, Cuda, Device
 
 MIB = 1 << 20
 
@@ -371,6 +371,42 @@ def test_lines_come_with_the_roles(device: Counting, project: Path) -> None:
     step(model, optimizer, before=lambda: setattr(device, "most", 10))
     lines = watched.stop(1)["lines"]
     assert [(line["file"], line["row"]) for line in lines] == [("net.py", 3), ("net.py", 2), ("", 0)]
+
+
+@pytest.fixture
+def allocator(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What torch is asked of its allocator, which has a history of two devices."""
+    asked: dict[str, Any] = {"traces": [[], freed(1, 5)], "enabled": False}
+
+    def record(enabled: str | None = "all", **options: Any) -> None:
+        asked["enabled"] = enabled is not None
+        asked.update(options)
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(torch._C, "_cuda_isHistoryEnabled", lambda: asked["enabled"], raising=False)
+    monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", record)
+    monkeypatch.setattr(torch.cuda.memory, "_snapshot", lambda: {"device_traces": asked["traces"]})
+    return asked
+
+
+def test_the_allocator_keeps_a_history_for_as_long_as_it_is_wanted(allocator: dict[str, Any]) -> None:
+    device = Cuda()
+    assert device.history() == []
+    device.keep_history()
+    assert allocator["enabled"] and allocator["stacks"] == "python"
+    assert device.history() == freed(1, 5) and not allocator["enabled"]
+    assert device.history() == [], "nobody keeps it any more"
+    device.keep_history()
+    allocator["traces"][1] = freed(1, 5) * (MOST_ALLOCATIONS // 2)
+    assert device.history() == [], "the first of them are lost"
+
+
+def test_a_history_that_the_program_keeps_is_left_to_it(allocator: dict[str, Any]) -> None:
+    allocator["enabled"] = True
+    device = Cuda()
+    device.keep_history()
+    assert device.history() == [] and allocator["enabled"] and "stacks" not in allocator
 
 
 WITH_LINES = replace(

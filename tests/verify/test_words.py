@@ -61,7 +61,7 @@ UNFIT, REJECTED, UNREACHED, UNMEASURED = (
 @pytest.mark.parametrize(
     ("outcomes", "expected"),
     [
-        ({}, ""),
+        ({}, "There is no fix to measure."),
         ({TOGETHER: F}, "Apply TL302: 1.35 times as fast. Nothing else matters here."),
         (
             {TOGETHER: F, "TL402": F, "TL404": F, "TL101": S},

@@ -91,6 +91,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(
         f"\nWrite the fixtures, then the rule and its page, and run\n"
         f"  python -m pytest tests/test_rules.py -k {given.code}\n"
+        f"If it has a fix, `python -m torchlint.testing --bless fixtures/{given.code}_{name}`\n"
+        f"writes what the fixes make of the fixtures.\n"
         f"If it claims speed or memory, write its bench case, rules/{given.family}/cases/{name}.py,\n"
         f"and take `measured=False` out of its declaration.\n"
         f"Last, run `make generate`. CONTRIBUTING.md has the details."

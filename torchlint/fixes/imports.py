@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Span
 from torchlint.fixes.layout import Edits, end_of_line, first_decorator, insertion, newline_near, next_line
 from torchlint.fixes.statements import insert_after, remove_statement
-from torchlint.semantics.otherframeworks import imports_torch
+from torchlint.semantics.conventions import imports_torch
 from torchlint.semantics.program import Program
 from torchlint.source import NEWLINE
 from torchlint.syntax import SyntaxTree, alike

@@ -23,19 +23,26 @@ class Exposure:
 
     def __init__(self, index: Index) -> None:
         self._index = index
+        self._looked_into: dict[Path, bool] = {}
 
     def is_open(self, file: Path, name: str) -> bool:
         """Return whether code out of sight may use a name of the top level of a file."""
         if self._loads_by_name or self._names_nowhere & {file.stem, file.parent.name}:
             return True
-        if any(
-            LOOKING.search(self._index.text(user)) and self._has_as_object(user, file)
-            for user in self._index.users(file)
-        ):
+        if self._is_looked_into(file):
             return True
         if any(entry.rpartition(":")[2] == name for entry in self._entry_points):
             return True
         return self._index.library and self._is_exported(file, name)
+
+    def _is_looked_into(self, file: Path) -> bool:
+        """Return whether the project may ask for what a file has by a name that it computes."""
+        if file not in self._looked_into:
+            self._looked_into[file] = any(
+                LOOKING.search(self._index.text(user)) and self._has_as_object(user, file)
+                for user in self._index.users(file)
+            )
+        return self._looked_into[file]
 
     def _is_exported(self, file: Path, name: str) -> bool:
         """Return whether a library hands out a name:
@@ -84,11 +91,11 @@ class Exposure:
 
     def users(self, file: Path, name: str) -> frozenset[Path]:
         """Return the other files that may use a name of the top level of a file, tests among them."""
-        return frozenset(user for user in self._index.users(file) if self._may_use(user, file, name))
+        index = self._index
+        naming = index.at_ranks(index.speaking_of(index.ranked(index.users(file)), name))
+        return frozenset(user for user in naming if self._may_use(user, file, name))
 
     def _may_use(self, user: Path, file: Path, name: str) -> bool:
-        if not self._index.speaks_of(user, name):
-            return False
         for link in self._index.links(user):
             if link.statement.name in (name, STAR) and any(place.file == file for place in link.places):
                 return True

@@ -86,8 +86,9 @@ class Index:
         self._reached: dict[tuple[bool, int], int] = {}
         self.shape = 0
         """Another number once names may lead elsewhere, since a text has other imports than before."""
-        self._companions: dict[Path, tuple[Path, ...]] = {}
-        self._spoken: dict[str, dict[Path, bool]] = {}
+        self._companions: dict[Path, int] = {}
+        self._spoken: dict[str, list[int]] = {}
+        """For each word the files that were asked for it, and those of them that have it, as `ranked`."""
         self._headers: dict[Path, str] = {}
         self.asked: set[str] = set()
         """The words that texts were asked for, and the names that files were."""
@@ -96,6 +97,11 @@ class Index:
     def ordered(self) -> list[Path]:
         """The files in order."""
         return sorted(self.files)
+
+    @property
+    def every(self) -> int:
+        """All files, as `ranked`."""
+        return (2 << len(self.ordered)) - 2
 
     @cached_property
     def _ranks(self) -> dict[Path, int]:
@@ -126,16 +132,19 @@ class Index:
                 self._texts[file] = ""
         return self._texts[file]
 
-    def speaks_of(self, file: Path, word: str) -> bool:
-        """Return whether the text of a file has a word, or whatever else, in it."""
+    def speaking_of(self, files: int, word: str) -> int:
+        """Return those of some files, as `ranked`, whose text has a word, or whatever else, in it."""
         known = self._spoken.get(word)
         if known is None:
-            known = self._spoken[word] = {}
+            known = self._spoken[word] = [0, 0]
             self.asked.add(word)
-        found = known.get(file)
-        if found is None:
-            found = known[file] = word in self.text(file)
-        return found
+        new = files & ~known[0]
+        if new:
+            known[0] |= new
+            for rank in ranks_in(new):
+                if word in self.text(self.ordered[rank - 1]):
+                    known[1] |= 1 << rank
+        return files & known[1]
 
     def headers(self, file: Path) -> str:
         """Return the classes in the text of a file, each as far as the colon behind its bases."""
@@ -162,8 +171,10 @@ class Index:
     def _replaced(self, file: Path) -> None:
         self._texts.pop(file, None)
         self._headers.pop(file, None)
+        others = ~(1 << self.rank(file))
         for known in self._spoken.values():
-            known.pop(file, None)
+            known[0] &= others
+            known[1] &= others
         before = self._records.pop(file, None)
         if before is None or not before.leads_as(self.record(file)):
             self.shape += 1
@@ -321,10 +332,13 @@ class Index:
         That is what imports it, and what that imports; tests are left out. None of them if the program has
         more than `MOST_COMPANIONS` files: it is a library, of which each program uses a part.
         """
+        return self.at_ranks(self.program(file))
+
+    def program(self, file: Path) -> int:
+        """Return the `companions` of a file as `ranked`."""
         if file not in self._companions:
             rank = self.rank(file)
-            found = self._program(rank) & ~(1 << rank) if rank else 0
-            self._companions[file] = self.at_ranks(found)
+            self._companions[file] = self._program(rank) & ~(1 << rank) if rank else 0
         return self._companions[file]
 
     def ranked(self, files: Iterable[Path], facet: Facet = Facet.CODE) -> int:
@@ -335,7 +349,11 @@ class Index:
         found = 0
         for file in files:
             found |= 1 << self.rank(file)
-        return (found & ~1) << facet * (len(self.ordered) + 1)
+        return self.under(facet, found)
+
+    def under(self, facet: Facet, ranks: int) -> int:
+        """Return files that were `ranked` under the first facet as ranked under another."""
+        return (ranks & ~1) << facet * (len(self.ordered) + 1)
 
     def facet(self, ranks: int, facet: Facet) -> int:
         """Return the files that were `ranked` under a facet, as ranked under the first."""
@@ -361,11 +379,11 @@ class Index:
                 return 0
         return found
 
-    def imported(self, files: Iterable[Path]) -> int:
-        """Return the files that some files import, or names of them, as `ranked`."""
+    def imported(self, files: int) -> int:
+        """Return the files that some files import, or names of them, both as `ranked`."""
         found = 0
-        for file in files:
-            found |= self._steps[False][self.rank(file)]
+        for rank in ranks_in(files):
+            found |= self._steps[False][rank]
         return found
 
     def _reach(self, rank: int, *, up: bool) -> int:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,10 +77,9 @@ class Trees:
 
     def keep(self, files: Collection[Path]) -> None:
         """Forget the trees of all other files, about which nobody may ask any more."""
-        for file in [file for file in self._kept if file not in files]:
-            _, tree = self._kept.pop(file)
-            if tree is not None and tree.forest is self.forest and self.forest.trees.get(tree.rank) is tree:
-                self.forest.fell(tree.rank)
+        gone = [self._kept.pop(file)[1] for file in [file for file in self._kept if file not in files]]
+        trees = self.forest.trees
+        self.forest.fell([tree.rank for tree in gone if tree is not None and trees.get(tree.rank) is tree])
 
     def close(self) -> None:
         """Forget all trees; one that was planted by somebody else stands alone again."""
@@ -133,7 +131,7 @@ class Program:
         self._places: dict[Binding, tuple[Place | Path | str | None, int]] = {}
         self._users: dict[_Users, tuple[list[Module], int]] = {}
         self._companions: dict[tuple[Path, Collection[str]], tuple[list[Module], int]] = {}
-        self._direct: dict[Path, Collection[Path]] = {}
+        self._direct: dict[Path, int] = {}
         self._exposure = Exposure(self.index)
 
     # ------------------------------------------------------------------ modules
@@ -218,7 +216,8 @@ class Program:
         """Return whether only files of the project can use a name of the top level of a module."""
         file = self.file(part)
         self._note(Facet.WORDS, *self.index.users(file))
-        return len(self._direct_users(file)) <= _MOST_USERS and not self._exposure.is_open(file, name)
+        few = self._direct_users(file).bit_count() <= _MOST_USERS
+        return few and not self._exposure.is_open(file, name)
 
     def is_used(self, part: Any, name: str) -> bool:
         """Return whether a file of the project, a test among them,
@@ -256,6 +255,9 @@ class Program:
 
     def _note(self, facet: Facet, *files: Path) -> None:
         noted.files |= self.index.ranked(files, facet)
+
+    def _note_ranks(self, facet: Facet, files: int) -> None:
+        noted.files |= self.index.under(facet, files)
 
     @staticmethod
     def _kept(table: dict[Key, tuple[Answer, int]], key: Key, work_out: Callable[[Key], Answer]) -> Answer:
@@ -365,8 +367,9 @@ class Program:
         key = self.file(part), words, instances, heirs, many
         return self._kept(self._users, key, lambda key: self._modules_of(self._find_users(*key)))
 
-    def _modules_of(self, files: Iterable[Path]) -> list[Module]:
-        return [module for file in files if (module := self.module(file)) is not None]
+    def _modules_of(self, files: int) -> list[Module]:
+        """Return the modules of files, as `Index.ranked`, in order."""
+        return [module for file in self.index.at_ranks(files) if (module := self.module(file)) is not None]
 
     def names(self, part: Any, word: str, *, instances: bool = False) -> bool:
         """Return whether the text of a module that may use another has a word; with ``instances``,
@@ -374,15 +377,16 @@ class Program:
         """
         file = self.file(part)
         direct = self._direct_users(file)
-        found = self._speaking_of(direct, (word,))
+        found = self.index.speaking_of(direct, word)
         # One that has it is witness enough; where none has, each of them may have it in the next run.
-        self._note(Facet.WORDS, *(found[:1] or direct))
-        return bool(found) or (instances and bool(self._speaking_of(self._companions_of(file), (word,))))
+        self._note_ranks(Facet.WORDS, _first(found, 1) or direct)
+        return bool(found) or (instances and bool(self.index.speaking_of(self._companions_of(file), word)))
 
     def has_anywhere(self, words: tuple[str, ...]) -> bool:
         """Return whether the text of any file of the project, a test among them, has one of some words."""
-        found = self._speaking_of(self.index.ordered, words)
-        self._note(Facet.WORDS, *(found[:1] or self.index.ordered))
+        every = self.index.every
+        found = self._speaking_of(every, words)
+        self._note_ranks(Facet.WORDS, _first(found, 1) or every)
         return bool(found)
 
     def configuration(self, part: Any, name: str, *, beside: bool) -> Path | None:
@@ -403,10 +407,14 @@ class Program:
         """Return how many files of the project name a configuration file."""
         return len(self.index.configs.readers(file))
 
-    def _speaking_of(self, files: Collection[Path], words: Collection[str]) -> list[Path]:
+    def _speaking_of(self, files: int, words: Collection[str]) -> int:
+        """Return those of some files, as `Index.ranked`, that have one of some words, or all without any."""
         if not words:
-            return list(files)
-        return [file for file in files if any(self.index.speaks_of(file, word) for word in words)]
+            return files
+        found = 0
+        for word in words:
+            found |= self.index.speaking_of(files & ~found, word)
+        return found
 
     def companions(self, part: Any, words: tuple[str, ...] = ()) -> Sequence[Module]:
         """Return the other modules of the programs that a module is part of, in a fixed order.
@@ -423,19 +431,20 @@ class Program:
 
     def is_companion(self, part: Any, other: Any) -> bool:
         """Return whether another module is among the `companions` of a module."""
-        return self.file(other) in self._companions_of(self.file(part))
+        return bool(self._companions_of(self.file(part)) >> other.tree.rank & 1)
 
-    def _companions_of(self, file: Path) -> Collection[Path]:
-        """Return the other files of the programs that a file is part of."""
-        others = self.index.companions(file)
-        self._note(Facet.WORDS, *others)
+    def _companions_of(self, file: Path) -> int:
+        """Return the other files of the programs that a file is part of, as `Index.ranked`."""
+        others = self.index.program(file)
+        self._note_ranks(Facet.WORDS, others)
         return others
 
-    def _direct_users(self, file: Path) -> Collection[Path]:
-        """Return the files that may name what a file defines, tests left out."""
+    def _direct_users(self, file: Path) -> int:
+        """Return the files that may name what a file defines, tests left out, as `Index.ranked`."""
         if file not in self._direct:
             root = self.index.folders.root
-            self._direct[file] = sorted(user for user in self.index.users(file) if not is_test(user, root))
+            users = (user for user in self.index.users(file) if not is_test(user, root))
+            self._direct[file] = self.index.ranked(users)
         return self._direct[file]
 
     def _find_users(
@@ -445,31 +454,45 @@ class Program:
         instances: tuple[str, ...] | None,
         heirs: bool,
         many: bool,
-    ) -> tuple[Path, ...]:
+    ) -> int:
+        index = self.index
+        itself = index.ranked((file,))
         direct = self._direct_users(file)
         if many and instances is not None:
             # What makes an instance returns it to what imports it.
-            direct = sorted({*direct, *chain.from_iterable(map(self._direct_users, direct))} - {file})
+            for user in index.at_ranks(direct):
+                direct |= self._direct_users(user)
+            direct &= ~itself
         found = self._speaking_of(direct, words)
         if heirs:
             bases = re.compile(rf"\b(?:{'|'.join(words)})\b")
-            found = [user for user in found if bases.search(self.index.headers(user))]
-        most = _MOST_USERS if many or self.index.companions(file) else _MOST_USERS_IN_LIBRARY
-        if len(found) > most:
+            found = index.ranked(user for user in index.at_ranks(found) if bases.search(index.headers(user)))
+        most = _MOST_USERS if many or index.program(file) else _MOST_USERS_IN_LIBRARY
+        if found.bit_count() > most:
             # As long as these are among them there are too many.
-            self._note(Facet.WORDS, *found[: most + 1])
-            return ()
+            self._note_ranks(Facet.WORDS, _first(found, most + 1))
+            return 0
         # Those that do not speak of what is looked for may do so in the next run.
-        self._note(Facet.WORDS, *direct)
+        self._note_ranks(Facet.WORDS, direct)
         if instances is None:
-            return tuple(sorted(found))
+            return found
         # An instance is handed on to what its maker imports, and returned to what imports its maker.
-        handed: Collection[Path] = self._companions_of(file)
+        handed = self._companions_of(file)
         if not handed:
-            handed = self.index.at_ranks(self.index.imported(direct) & ~self.index.ranked((file,)))
-            self._note(Facet.WORDS, *handed)
-        every = {*found, *self._speaking_of(handed, instances)}
-        return tuple(sorted(every if len(every) <= most else found))
+            handed = index.imported(direct) & ~itself
+            self._note_ranks(Facet.WORDS, handed)
+        every = found | self._speaking_of(handed, instances)
+        return every if every.bit_count() <= most else found
+
+
+def _first(files: int, count: int) -> int:
+    """Return the first files of a set, as `Index.ranked`."""
+    found = 0
+    for _ in range(count):
+        lowest = files & -files
+        found |= lowest
+        files ^= lowest
+    return found
 
 
 def name_of(place: Place) -> str:

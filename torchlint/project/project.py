@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,10 +58,6 @@ class Project:
         # Whoever wants it anew is in the middle of a file, and has its tree.
         if self._trees is not None and not anew:
             self._trees.keep(self._lately(self._trees, _MOST_MEMORY // 3 // _IN_TREE))
-        if present is not None and not anew:
-            # What is left is little, and quickly searched for what was not taken apart.
-            gc.unfreeze()
-            gc.collect()
         if self._trees is None:
             self._trees = Trees(self.index)
         self._program = Program(self._trees, settings)

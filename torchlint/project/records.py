@@ -390,18 +390,20 @@ class _Reader:
         """Read the imports below a node, which run with the function that they stand in."""
         if not self._imports_inside:
             return
-        pending = [node]
+        pending: list[Any] = [node]
         while pending:
-            node = pending.pop()
-            if isinstance(node, ast.Call):
-                self._call(node)
-            elif isinstance(node, (ast.Import, ast.ImportFrom)):
-                self._import(node, Standing.LATER)
+            current = pending.pop()
+            kind = current.__class__
+            if kind is ast.Call:
+                self._call(current)
+            elif kind in _IMPORTS:
+                self._import(current, Standing.LATER)
                 continue
-            for value in vars(node).values():
-                if isinstance(value, list):
-                    pending.extend(item for item in value if isinstance(item, ast.AST))
-                elif isinstance(value, ast.AST):
+            for name in kind._fields:
+                value = getattr(current, name, None)
+                if value.__class__ is list:
+                    pending += [item for item in value if item.__class__ not in _PLAIN]
+                elif value.__class__ not in _PLAIN:
                     pending.append(value)
 
     def _call(self, call: ast.Call) -> None:
@@ -552,6 +554,11 @@ _BY_NAME = re.compile(r"\bsys\.modules\b|(?<![\w.])(?:exec|eval)[ \t]*\(")
 _TRIES: tuple[type[ast.Try], ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _HOOK = "__getattr__"
 _IMPORTERS = frozenset({"importlib.import_module", "import_module", "__import__"})
+_IMPORTS = frozenset({ast.Import, ast.ImportFrom})
+# What fields of the interpreter's nodes hold that no call and no import can stand in.
+_PLAIN = frozenset(
+    {str, int, float, complex, bytes, bool, type(None), type(...), ast.Load, ast.Store, ast.Del}
+)
 
 
 def dotted(expression: ast.expr) -> str | None:

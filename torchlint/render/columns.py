@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from torchlint.diagnostics import Position
@@ -20,7 +20,7 @@ def position(text: str, offset: int) -> Position:
 
 # The findings of a file come one after the other.
 @lru_cache(maxsize=2)
-def _rows(text: str) -> list[int]:
+def _rows(text: str) -> Sequence[int]:
     return line_starts(text)
 
 

@@ -151,7 +151,9 @@ def _advice(results: Results, width: int, color: bool) -> str:
     """Return what to do, in front of everything else."""
     if results.command == "bench":
         return ""
-    told = "\n".join(filter(None, map(words.what_to_do, results.measurements)))
+    # What was interrupted may not have got to any fix.
+    over = [item for item in results.measurements if words.compared(item) or not results.interrupted]
+    told = "\n".join(filter(None, map(words.what_to_do, over)))
     filled = textwrap.fill(
         visible(told), min(width, _SENTENCES), subsequent_indent="  ", break_long_words=False
     )

@@ -116,14 +116,23 @@ class Annotations:
 
     def _class_named(self, text: str) -> Value:
         """Return an instance of the class that a string names, so that it may be defined further down."""
-        bindings = self.names.module_scope.bindings.get(text, ())
-        if len(bindings) != 1:
-            return UNKNOWN
-        value = self._binding(bindings[0])
+        value = self._global(text)
         return self._library.instance_of(value, None) if value.kind is Kind.CLASS else UNKNOWN
+
+    def _global(self, text: str) -> Value:
+        bindings = self.names.module_scope.bindings.get(text, ())
+        return self._binding(bindings[0]) if len(bindings) == 1 else UNKNOWN
+
+    def _class(self, node: cst.BaseExpression) -> Value:
+        """Return the class that an annotation names, in quotes or not."""
+        quoted = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+        value = self._global(quoted) if isinstance(quoted, str) else self._value(node)
+        return value if value.kind is Kind.CLASS else UNKNOWN
 
     def _generic(self, node: cst.Subscript) -> Value:
         head = (self.names.qualified(node.value) or "").rpartition(".")[2]
+        if head in ("Type", "type") and isinstance(node.slice[0].slice, cst.Index):
+            return self._class(node.slice[0].slice.value)
         inner = [
             self.promised(element.slice.value)
             for element in node.slice

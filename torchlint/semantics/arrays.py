@@ -250,11 +250,7 @@ def _of_result(module: Module, function: cst.FunctionDef) -> Array | None:
     """Return what a function of the file returns."""
     if function.asynchronous is not None:
         return None
-    exits = [
-        node
-        for node in module.tree.descendants(function.body)
-        if isinstance(node, (cst.Return, cst.Yield)) and module.function(node) is function
-    ]
+    exits = module.home(function).flow.exits(function)
     found = _any_of(
         array(module, node.value) if isinstance(node, cst.Return) and node.value is not None else None
         for node in exits

@@ -571,14 +571,17 @@ class _Pool:
             return self._sorted(functions, graph)
 
     def _sorted(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
+        run: dict[cst.Call, tuple[Function, ...]] = {}
         for call in tuple(self._open):
-            graph.callees(call)  # which may lead back here
+            found = graph.callees(call)  # which may lead back here
+            if graph.is_settled(call):
+                run[call] = found
         waiting, self._open = self._open, []
         for call in waiting:
-            if not graph.is_settled(call):
+            if call not in run and not graph.is_settled(call):
                 self._open.append(call)
             else:
-                for callee in graph.callees(call):
+                for callee in run[call] if call in run else graph.callees(call):
                     self._settled.setdefault(callee, []).append(call)
         known = dict.fromkeys(call for function in functions for call in self._settled.get(function, ()))
         return [*known, *self._open]

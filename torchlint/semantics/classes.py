@@ -10,9 +10,9 @@ import libcst as cst
 
 from torchlint.semantics.api.families import is_lightning_module, is_loader_class, is_model_class
 from torchlint.semantics.api.results import function_result
+from torchlint.semantics.conventions import of_other_framework, other_module
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.names import AttributeBinding, BindingKind, Names
-from torchlint.semantics.otherframeworks import of_other_framework, other_module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind

@@ -42,6 +42,7 @@ _ELEMENTWISE = (
     cst.GreaterThanEqual,
 )
 _OPTIMIZER_METHODS = frozenset({"step", "zero_grad"})
+_OF_MODULES = frozenset({"load_state_dict", "named_parameters", "parameters", "state_dict"})
 
 
 @dataclass(slots=True)
@@ -201,6 +202,21 @@ class Clues:
                 others.append(call.func)
         return False, others
 
+    @remembered
+    def packed_by(self, binding: Binding) -> bool:
+        """Return whether ``pack_padded_sequence`` is given a variable as the lengths,
+        which it takes from host memory only.
+        """
+        if not self.tree.mentions("pack_padded_sequence"):
+            return False
+        for use in self.names.uses(binding):
+            argument = self.tree.parent(use)
+            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+            if isinstance(call, cst.Call) and argument in call.args[1:2]:
+                if self.names.qualified(call.func) == "torch.nn.utils.rnn.pack_padded_sequence":
+                    return True
+        return False
+
     def _is_cut(self, use: cst.Name) -> bool:
         """Return whether several dimensions are indexed at once: ``x[:, i]``, ``x[..., 0]``, ``x[0, :4]``."""
         match self.tree.parent(use):
@@ -310,8 +326,27 @@ class Clues:
                 continue
             if value.kind is Kind.OPTIMIZER and not self.used_attributes(node) & _OPTIMIZER_METHODS:
                 continue
+            if value.kind is Kind.MODULE and name in self._factories:
+                continue
             return value
         return UNKNOWN
+
+    @cached_property
+    def _factories(self) -> frozenset[str]:
+        """The variables that make modules when they are called, and so are none themselves.
+
+        What they give is used as one: ``net = network(3).cuda()``, and ``net.parameters()``.
+        """
+        found: set[str] = set()
+        for assign in self.tree.nodes(cst.Assign):
+            made = assign.value
+            while isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute):
+                made = made.func.value
+            match made, assign.targets:
+                case cst.Call(func=cst.Name(name)), [cst.AssignTarget(target=cst.Name() as net)]:
+                    if name != net.value and self.used_attributes(net) & _OF_MODULES:
+                        found.add(name)
+        return frozenset(found)
 
     def may_be_picture(self, node: cst.CSTNode) -> bool:
         """Return whether the function asks if this variable is a picture or an array:

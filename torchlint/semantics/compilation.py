@@ -83,6 +83,7 @@ class Compilation(Part):
                     waiting.append((outer, (call, *path)))
         return None
 
+    @remembered
     def _left_alone(self, function: Function) -> bool:
         """Return whether the compiler is kept out of a function,
         or the function asks whether it is compiled.

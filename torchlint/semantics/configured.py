@@ -25,8 +25,8 @@ from torchlint.semantics.api.families import is_training_arguments
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.identifiers import setting_default
 from torchlint.semantics.module import Module
-from torchlint.semantics.names import BindingKind, canonical
-from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.names import canonical
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Item, Path, Source, Through, onward, sole, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
@@ -336,38 +336,40 @@ def _files(module: Module, node: cst.CSTNode, path: Path) -> FilePath | list[Sou
     return found
 
 
-@solved(None)
-def _name(module: Module, node: cst.BaseExpression) -> _Named | None:
+def _name(module: Module, node: cst.CSTNode) -> _Named | None:
     """Return the name of a file that an expression is, as far as it is written out."""
+    return sole(_names(module, node))
+
+
+@traced(Through.NOTHING)
+def _names(module: Module, node: cst.CSTNode, path: Path) -> _Named | list[Source] | None:
+    constant = module.value(node).constant
+    if isinstance(constant, str):
+        return _Named(constant)
+    if module.qualified(node) == "builtins.__file__":
+        return _Named("__file__", beside=True)
     match node:
-        case cst.SimpleString() | cst.ConcatenatedString():
-            text = node.evaluated_value
-            return _Named(text) if isinstance(text, str) else None
-        case cst.Name("__file__"):
-            return _Named("__file__", beside=True)
-        case cst.Name():
-            bindings = module.bindings(node)
-            if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGN and not bindings[0].path:
-                return _name(module, bindings[0].value) if bindings[0].value is not None else None
         case cst.Attribute(value=owner, attr=cst.Name("parent")):
             return _above(_name(module, owner))
         case cst.BinaryOperation(operator=cst.Divide()):
             return _joined(_name(module, node.left), _name(module, node.right))
-        case cst.Call(func=func, args=[first, *rest]) if module.qualified(func) in (
-            *_SAME_PATH,
-            "os.path.join",
-            "os.path.dirname",
-        ):
-            found = _name(module, first.value)
-            if module.qualified(func) == "os.path.dirname":
-                return _above(found)
-            for argument in rest:
-                found = _joined(found, _name(module, argument.value))
-            return found
-        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in _PATH_METHODS:
-            return _name(module, owner)
-        case _:
-            pass
+        case cst.Call():
+            return _made_path(module, node)
+    return None
+
+
+def _made_path(module: Module, call: cst.Call) -> _Named | list[Source] | None:
+    """Return the name of a file that a function or method for paths gives."""
+    function, given = module.qualified(call.func), [argument.value for argument in call.args]
+    if given and function == "os.path.dirname":
+        return _above(_name(module, given[0]))
+    if given and (function in _SAME_PATH or function == "os.path.join"):
+        found = _name(module, given[0])
+        for each in given[1:]:
+            found = _joined(found, _name(module, each))
+        return found
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PATH_METHODS:
+        return onward(call.func.value)
     return None
 
 

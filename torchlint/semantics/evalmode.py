@@ -11,8 +11,17 @@ import libcst as cst
 from torchlint.semantics.api.families import DEPENDENT_ON_MODE
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.flow.graph import Decision
-from torchlint.semantics.holders import HARMLESS, LIBRARIES, holds_model
-from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
+from torchlint.semantics.iterations import (
+    HARMLESS,
+    LIBRARIES,
+    Act,
+    Event,
+    Iteration,
+    Iterations,
+    Subject,
+    bound_in,
+    holds_model,
+)
 from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
 from torchlint.semantics.names import Scope
 from torchlint.semantics.program import Program

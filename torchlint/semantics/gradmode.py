@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.api.frameworks import LIGHTNING_EVALUATION
 from torchlint.semantics.conventions import uses_model
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.flow.graph import FUNCTIONS, Function
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
@@ -92,7 +92,7 @@ class GradModes(Part):
     def _inside(self, node: cst.CSTNode) -> tuple[Grad | None, Function | None]:
         """Return what the function around ``node`` itself does to the mode there, and that function."""
         root = self.module.flow.root(node)
-        function = root if isinstance(root, FUNCTIONS) else None
+        function = None if isinstance(root, cst.Module) else root
         for item in self.module.flow.contexts(node):
             mode = self._context(item.item)
             if mode is not None:
@@ -232,11 +232,7 @@ class GradModes(Part):
 
     def _managed(self, function: cst.FunctionDef) -> Grad | None:
         """Return what holds at the ``yield`` of a context manager written as a generator."""
-        found = {
-            self._inside(node)[0]
-            for node in self.tree.descendants(function.body)
-            if isinstance(node, cst.Yield) and self.module.function(node) is function
-        }
+        found = {self._inside(node)[0] for node in self.module.home(function).flow.yields(function)}
         return next(iter(found), None) if len(found) < 2 else Grad.UNKNOWN
 
     # ------------------------------------------------------------------ functions

@@ -364,6 +364,8 @@ class Inference:
                     # ``if isinstance(out, tuple): out = out[0]``: a batch, or an output, of several parts.
                     return narrowed._replace(item=result._replace(kind=Kind.BATCH, constant=MISSING))
                 return narrowed
+        if result.tensorlike and any(map(self.clues.packed_by, bindings)):
+            return result.on(Device.CPU).attached(Graph.DETACHED)
         if result.kind is Kind.BATCH and (
             self.clues.by_use(node).kind is Kind.TENSOR
             or any(self.clues.taken_as_tensor(b) for b in bindings)
@@ -479,24 +481,20 @@ class Inference:
         return found
 
     def _of_project(self, bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
-        """Return which of imports that stand for one another lead to files of the project, if any do."""
+        """Return those of several alternative imports that lead to files of the project, if any do."""
         if self.link is None or len(bindings) < 2 or any(b.kind is not BindingKind.IMPORT for b in bindings):
             return bindings
         return tuple(b for b in bindings if self.names.imported_by(b) is not None) or bindings
 
     def _of_several(self, bindings: tuple[Binding, ...]) -> Value:
-        """Return the join of several definitions of one name;
-        of all that there are it is asked for many reads.
-        """
+        """Return the join of several definitions of one name; many reads ask for that of all of them."""
         first = bindings[0]
         if bindings is not self.names.definitions(first.scope, first.name):
             return join(map(self.binding, bindings))
         return self._joined("definitions", first.node, partial(map, self.binding, bindings))
 
     def _joined(self, question: str, node: cst.CSTNode, values: Callable[[], Iterable[Value]]) -> Value:
-        """Return the join of values of which many places ask,
-        computed once for the same question and node.
-        """
+        """Return a join that many places ask for, computed once for each question and node."""
         found: Value = self.fixpoint.ask((question, node), lambda _: join(values()), _VALUES)
         return found
 
@@ -687,7 +685,7 @@ class Inference:
         return value if value.known else other
 
     def _filled(self, node: cst.Name, bindings: Sequence[Binding], value: Value) -> Value:
-        """Return a list that starts empty is what is appended to it."""
+        """Return a list that starts empty, with what is appended to it."""
         if value.kind is not Kind.LIST or value.item is not None or value.elements:
             return value
         if not all(
@@ -1207,7 +1205,7 @@ class Inference:
 
     @cached_property
     def _own_attributes(self) -> frozenset[str]:
-        """Those names of `_OF_ANYTHING` that something of this file has for an attribute of its own."""
+        """Those names of `_OF_ANYTHING` that this file uses for attributes of its own."""
         classes = [self.names.scope_of(definition) for definition in self.tree.nodes(cst.ClassDef)]
         return frozenset(
             attr
@@ -1265,7 +1263,7 @@ class Inference:
                 if attr == "device":
                     return Value(Kind.DEVICE, device=Device.ACCELERATOR)
                 return self._method(base, attr)
-            case Kind.OBJECT if (held := field(base, attr)) is not None:
+            case Kind.OBJECT | Kind.TUPLE if (held := field(base, attr)) is not None:
                 known = base.origin is not None and not self._is_set_outside(attr, base.origin)
                 return held if known else held._replace(constant=MISSING, literal=False)
             case Kind.MODULE | Kind.DATASET | Kind.OBJECT | Kind.SAMPLER:
@@ -1299,6 +1297,8 @@ class Inference:
         if isinstance(base.definition, cst.ClassDef):
             info = self.classes.info(base.definition)
             own = self._instance_attribute(info, attr, base)
+            if own is not None and own.kind is Kind.NONE:
+                own = self._put_there_by_heirs(base.definition, attr, base) or own
             if own is not None:
                 return self._as_made(base, attr, own)
             if base.kind is Kind.MODULE and info.lightning:
@@ -1332,7 +1332,7 @@ class Inference:
         return UNKNOWN
 
     def _as_made(self, base: Value, attr: str, own: Value) -> Value:
-        """Return an attribute of an instance with what the call that made it passes for it."""
+        """Return an attribute of an instance as the call that made the instance sets it."""
         call, definition = base.origin, base.definition
         if base.kind is not Kind.OBJECT or not isinstance(call, cst.Call):
             return own
@@ -1367,6 +1367,15 @@ class Inference:
                 return True
         return False
 
+    def _put_there_by_heirs(self, definition: cst.ClassDef, attr: str, base: Value) -> Value | None:
+        """Return what heirs of a class have where it only keeps the place, ``config = None``;
+        None if that is nothing of one kind that is made to be put there.
+        """
+        heirs = map(self.classes.info, self.classes.heirs(definition))
+        defined = [self._instance_attribute(heir, attr, base) for heir in heirs]
+        put = join(one for one in defined if one is not None and one.kind is not Kind.NONE)
+        return put if put.kind is Kind.OBJECT or put.kind in _PUT_THERE_LATER else None
+
     def _is_module_dict(self, module: Value) -> bool:
         if isinstance(module.definition, cst.ClassDef):
             return self.classes.info(module.definition).inherits("torch.nn.ModuleDict")
@@ -1395,6 +1404,8 @@ class Inference:
                 joined = self._joined(question, info.node, lambda: [self._assigned_to_attribute(assigned)])
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
                 return joined.on(base.device) if base.device is Device.CPU else joined
+            if joined == UNKNOWN:
+                return self._declared_field(info, attr)
             return joined
         shared = self._class_attribute(info, attr)
         if shared.known:
@@ -1441,6 +1452,14 @@ class Inference:
             bindings = self.names.scope_of(ancestor.node).bindings.get(attr)
             if bindings:
                 return join(map(self._field, bindings))
+        return UNKNOWN
+
+    def _declared_field(self, info: ClassInfo, attr: str) -> Value:
+        """Return what an annotation in the body of a class promises of an attribute."""
+        for ancestor in info.lineage:
+            self.effort.spent += 1
+            for binding in self.names.scope_of(ancestor.node).bindings.get(attr, ()):
+                return self.annotations.of_binding(binding) or UNKNOWN
         return UNKNOWN
 
     def _field(self, binding: Binding) -> Value:
@@ -1715,10 +1734,47 @@ class Inference:
         if isinstance(func, cst.Call) and len(node.args) == 1 and len(func.args) == 1:
             if self.names.qualified(func.func) == "builtins.type":
                 return self._made_alike(func.args[0].value, node.args[0].value)
+        names = self._names_of_tuple(func)
+        if names and not any(argument.star for argument in node.args):
+            return self._named_tuple(node, names)
         callee = self.value(func)
         if callee is BOTTOM:
             return callee
         return self.call_of(callee, node)
+
+    def _names_of_tuple(self, func: cst.BaseExpression) -> tuple[str, ...]:
+        """Return the names of the elements where ``func`` is a class
+        that ``namedtuple("Loss", "total kl")`` has made.
+        """
+        binding = self.names.assignment(func) if isinstance(func, cst.Name) else None
+        made = binding.value if binding is not None else None
+        if not isinstance(made, cst.Call) or len(made.args) < 2:
+            return ()
+        if self.names.qualified(made.func) not in _NAMED_TUPLES:
+            return ()
+        match made.args[1].value:
+            case cst.SimpleString(raw_value=text):
+                return tuple(text.replace(",", " ").split())
+            case cst.List(elements=elements) | cst.Tuple(elements=elements):
+                pairs = (each.value for each in elements)
+                firsts = [
+                    pair.elements[0] if isinstance(pair, cst.Tuple) and pair.elements else each
+                    for each, pair in zip(elements, pairs, strict=True)
+                ]
+                texts = [e.value.raw_value for e in firsts if isinstance(e.value, cst.SimpleString)]
+                return tuple(texts) if len(texts) == len(elements) else ()
+        return ()
+
+    def _named_tuple(self, node: cst.Call, names: tuple[str, ...]) -> Value:
+        """Return the tuple that a call makes of its arguments, with the names of its elements."""
+        given = {
+            argument.keyword.value if argument.keyword is not None else names[min(place, len(names) - 1)]: (
+                solid(self.value(argument.value))
+            )
+            for place, argument in enumerate(node.args)
+        }
+        elements = tuple(given.get(name, UNKNOWN) for name in names)
+        return Value(Kind.TUPLE, elements=elements, fields=tuple(sorted(zip(names, elements, strict=True))))
 
     def _default_of_field(self, node: cst.Call) -> Value:
         """Return what ``field(default=…)`` or ``field(default_factory=…)`` puts into an object of a
@@ -1802,7 +1858,7 @@ class Inference:
                 return UNKNOWN
 
     def _of_either(self, node: cst.Call) -> Value | None:
-        """Return what a call gives of a function or type of a library that a condition chooses."""
+        """Return the result of calling what a condition chooses among functions and types of a library."""
         ways = self.names.either_qualified(node.func)
         known = [dotted for dotted in ways if dotted is not None]
         return join(self.library.call(node, each) for each in known) if ways and known == ways else None
@@ -1810,7 +1866,7 @@ class Inference:
     # ------------------------------------------------------------------ registries
 
     def _returned_to(self, callee: Value, node: cst.Call) -> Value:
-        """Return what a function of the project returns; a method of a registry what that one has."""
+        """Return what a function of the project returns; for a method of a registry, an entry of that."""
         assert isinstance(callee.definition, (cst.FunctionDef, cst.Lambda))
         receiver = callee.receiver
         made = receiver.origin if receiver is not None and receiver.kind is Kind.OBJECT else None
@@ -1859,10 +1915,10 @@ class Inference:
         return tuple(found)
 
     def _handed_out(self, method: cst.FunctionDef, held: Value) -> Value | None:
-        """Return what a method of a registry returns that has something: that, or what calling it gives."""
+        """Return what a method of a registry returns for an entry: the entry, or the result of calling it."""
         if self.link is not None and self.tree.is_elsewhere(method):
             return self.counterpart(self.link.home(method))._handed_out(method, held)
-        for way_out in self._exits.get(method, ()):
+        for way_out in self.flow.exits(method):
             given = way_out.value if isinstance(way_out, cst.Return) else None
             if given is not None and self._is_entry(given):
                 return held
@@ -1881,7 +1937,7 @@ class Inference:
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))):
                 registry = self.classes.instance_class(owner)
                 method = self.classes.info(registry).method(name) if registry is not None else None
-                ways_out = self._exits.get(method, ()) if method is not None else ()
+                ways_out = self.flow.exits(method) if method is not None else ()
                 return any(
                     isinstance(each, cst.Return) and each.value is not None and self._is_entry(each.value)
                     for each in ways_out
@@ -2033,16 +2089,6 @@ class Inference:
 
     # ------------------------------------------------------------------ functions of the file
 
-    @cached_property
-    def _exits(self) -> dict[cst.CSTNode, list[cst.CSTNode]]:
-        """By function: its ``return`` and ``yield`` nodes."""
-        found: dict[cst.CSTNode, list[cst.CSTNode]] = {}
-        for node in self.tree.nodes(cst.Return, cst.Yield):
-            function = self.tree.enclosing(node, cst.FunctionDef, cst.Lambda)
-            if function is not None:
-                found.setdefault(function, []).append(node)
-        return found
-
     def returned(self, function: Function) -> Value:
         """Return what a function of this file returns, whoever calls it; a generator is an iterator."""
         if isinstance(function, cst.Lambda):
@@ -2050,7 +2096,7 @@ class Inference:
         return self.value(function)
 
     def _returned(self, function: cst.FunctionDef) -> Value:
-        exits = self._exits.get(function, [])
+        exits = self.flow.exits(function)
         yielded = [
             self.iterated(self.value(e.value.item)) if isinstance(e.value, cst.From) else self.value(e.value)
             for e in exits
@@ -2142,11 +2188,12 @@ def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]
 
 _COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
-# What heirs in other files, or callers, put where a class has ``None``, and its name tells.
 # What is on no device, and what a function names that may compute elsewhere than where its arguments are.
 _NOWHERE = frozenset({Kind.BOOL, Kind.DTYPE, Kind.NONE, Kind.NUMBER, Kind.SHAPE, Kind.STRING})
+_NAMED_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 _PLACES = frozenset({"cuda", "device", "self", "to", "type_as"})
 _PLAIN = frozenset({Kind.BOOL, Kind.NUMBER, Kind.STRING})
+# What heirs, or callers, put where a class has ``None``; in other files its name tells.
 _PUT_THERE_LATER = frozenset({Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER, Kind.DEVICE})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {

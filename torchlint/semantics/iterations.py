@@ -17,15 +17,18 @@ import libcst as cst
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.fixpoint import MANY
-from torchlint.semantics.flow.graph import FUNCTIONS, Function, StatementLoop
+from torchlint.semantics.flow.graph import FUNCTIONS, Function, Loop, StatementLoop, iterable_of
 from torchlint.semantics.lexicon import Role, ends, has, names_optimizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sources import Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind, Value
 
 Path = tuple[cst.Call, ...]
+# What is gone through once in an iteration, and not step by step.
+_PARTS = frozenset({Kind.OPTIMIZER, Kind.MODULE})
 
 
 def _clears_gradients(name: str | None) -> bool:
@@ -252,33 +255,30 @@ class Iterations(Part):
         self._walk(found, loop.body, (), ())
         return found
 
-    def _loops(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        return (loop for loop in self.module.flow.loops(node) if not self._goes_through_parts(loop))
+    def _loops(self, node: cst.CSTNode) -> Iterator[Loop]:
+        """Yield the loops around a node, but for those through optimizers, models or parameters."""
+        for loop in self.module.flow.loops(node):
+            iterable = iterable_of(loop)
+            if iterable is None or not some(self._are_parts(iterable)):
+                yield loop
 
-    def _goes_through_parts(self, loop: cst.CSTNode) -> bool:
-        """Return whether a loop goes through optimizers, models or parameters, and not through steps."""
-        match loop:
-            case cst.For(iter=iterable):
-                pass
-            case cst.ListComp() | cst.GeneratorExp() | cst.SetComp() | cst.DictComp():
-                iterable = loop.for_in.iter
-            case _:
-                return False
+    @traced(Through.NOTHING)
+    def _are_parts(self, iterable: cst.CSTNode, path: object) -> bool | list[Source]:
+        """Return whether these are optimizers, models or parameters, and no steps."""
         for part in self.tree.descendants(iterable):
-            word = last_name(part) if isinstance(part, (cst.Name, cst.Attribute, cst.Subscript)) else None
+            word = last_name(part) if not isinstance(part, cst.Call) else None
             if word in ("parameters", "named_parameters", "param_groups", "modules", "named_modules"):
                 return True
             if word is not None and word.endswith("s") and ends(word, Role.OPTIMIZER, Role.MODEL):
                 return True
-        if isinstance(iterable, cst.Name):
-            # ``grads = [p.grad for p in parameters]``
-            lists = (binding.value for binding in self.module.bindings(iterable))
-            if any(isinstance(made, cst.ListComp) and self._goes_through_parts(made) for made in lists):
-                return True
         value = self.module.value(iterable)
         item = value.item or (value.elements[0] if value.elements else None)
-        through = item is not None and item.kind in (Kind.OPTIMIZER, Kind.MODULE)
-        return through or value.kind is Kind.PARAMETERS
+        if value.kind is Kind.PARAMETERS or (item is not None and item.kind in _PARTS):
+            return True
+        # ``grads = [p.grad for p in parameters]``
+        bindings = self.module.bindings(iterable) if isinstance(iterable, cst.Name) else ()
+        lists = (binding.value for binding in bindings)
+        return onward(*(made.for_in.iter for made in lists if isinstance(made, cst.ListComp)))
 
     # ------------------------------------------------------------------ going through
 
@@ -686,3 +686,107 @@ def is_parameter_group(iterable: cst.BaseExpression) -> bool:
             return True
         case _:
             return False
+
+
+# --- who holds an optimizer or a model ----------------------------------------------------------------------
+
+# What functions of other files do with an optimizer without clearing anything, going by their names.
+HARMLESS = (
+    Role.SCHEDULER,
+    Role.SAVING,
+    Role.LOADING,
+    Role.CHECKPOINT,
+    Role.LOGGING,
+    Role.EVALUATION,
+    Role.HELD_OUT,
+    Role.TEST,
+    Role.COPY,
+    Role.SCORE,
+    Role.METRIC,
+    Role.DRAWING,
+    Role.FILE,
+    Role.SAMPLING,
+    Role.RECORD,
+    Role.PROGRESS,
+    Role.LOSS,
+    Role.CRITERION,
+    Role.PREDICTION,
+    Role.LENGTH,
+    Role.MAGNITUDE,
+    Role.DEVICE,
+    Role.COUNT,
+    Role.CLIPPING,
+    Role.DECAY,
+    Role.WATCHING,
+    Role.STOPPING,
+    Role.PARAMETERS,
+    Role.PURE,
+)
+# Kinds of objects that hold no optimizer and no model.
+HOLD_NO_MODEL = frozenset(
+    {
+        *(Kind.TENSOR, Kind.BATCH, Kind.LOADER, Kind.DATASET, Kind.SAMPLER, Kind.SCHEDULER, Kind.SCALER),
+        *(Kind.ACCELERATOR, Kind.NDARRAY, Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE),
+        *(Kind.CLASS, Kind.DEVICE, Kind.DTYPE, Kind.GENERATOR),
+    }
+)
+# Parameters of a function that may hold everything, by their names.
+_HOLDERS = (Role.CONTEXT, Role.TRAINER, Role.OPTIMIZER)
+# Functions whose results are data, whatever they are given.
+_DATA = (Role.DATA, Role.LOADER, Role.BATCH, Role.DATASET, Role.DEVICE)
+LIBRARIES = (
+    "torch.",
+    "builtins.",
+    "numpy.",
+    "math.",
+    "random.",
+    "os.",
+    "time.",
+    "tqdm.",
+    "logging.",
+    "json.",
+    "apex.",
+)
+
+
+def holds_optimizer(module: Module, node: cst.BaseExpression) -> bool:
+    """Return whether an expression is, or may be an object that holds, an optimizer or parameters."""
+    return some(_holds(module, node, (Kind.OPTIMIZER, Kind.PARAMETERS)))
+
+
+def holds_model(module: Module, node: cst.BaseExpression) -> bool:
+    """Return whether an expression is, or may be an object that holds, a model,
+    its parameters or an optimizer.
+    """
+    return some(_holds(module, node, (Kind.OPTIMIZER, Kind.PARAMETERS, Kind.MODULE)))
+
+
+@traced(Through.ITEMS)
+def _holds(
+    module: Module, node: cst.CSTNode, path: object, kinds: tuple[Kind, ...]
+) -> bool | list[Source] | None:
+    """Return whether this is of one of these kinds, by what it was made with, and by its name last.
+
+    An object may hold whatever it was made with; which part of it is asked for makes no difference.
+    """
+    kind = module.value(node).kind
+    if kind in kinds or kind in HOLD_NO_MODEL or kind is Kind.MODULE:
+        return kind in kinds
+    match node:
+        case cst.Param():
+            return ends(node.name.value, *_HOLDERS)
+        case cst.Tuple() | cst.List() | cst.Set() | cst.Dict():
+            return onward(*(element.value for element in node.elements))
+        case cst.Call():
+            if has(last_name(node.func), *HARMLESS, *_DATA):
+                return False
+            return onward(*(argument.value for argument in node.args))
+        case cst.Attribute(attr=cst.Name(name)):
+            assigned = module.names.attributes.get(name, ())
+            if not assigned:
+                return ends(name, *_HOLDERS)
+            return onward(*(binding.value for binding in assigned if binding.value is not None))
+        case cst.Subscript():
+            return onward(node.value)
+        case _:
+            return None

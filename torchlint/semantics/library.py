@@ -208,6 +208,7 @@ _VIEWS = frozenset(
     {"as_subclass", "detach", "select", "squeeze", "unbind", "unsqueeze", "view", "view_as"}
     | {"chunk", "split", "tensor_split"}
 )
+_JOINING = frozenset({"cat", "concat", "concatenate", "hstack", "stack", "vstack"})
 _RESHAPING = frozenset({"contiguous", "flatten", "ravel", "reshape", "reshape_as", "unflatten", "narrow"})
 _SHAPED_LIKE = frozenset({"expand_as", "reshape_as", "view_as"})
 _CASTS = frozenset(
@@ -429,8 +430,9 @@ class Library:
                 tensors.append(value)
             elif value.kind in (Kind.LIST, Kind.TUPLE, Kind.ITERATOR):
                 item = item_of(value)
-                if item is not None and item.tensorlike:
-                    tensors.append(item)
+                parts = value.elements or (() if item is None else (item,))
+                if any(part.tensorlike for part in parts):
+                    tensors += [part for part in parts if part.tensorlike or part.kind is Kind.UNKNOWN]
         graphless = dotted in results.GRAPHLESS_FUNCTIONS and not _differentiates_twice(node)
         made = self.from_fact(fact, tensors, node=node, graphless=graphless, name=name, origin=node)
         if dotted.startswith(("torch.", "torch.nn.functional.")):
@@ -443,6 +445,8 @@ class Library:
             and all(v.host or v.kind is Kind.TUPLE or v.device is Device.CPU for v in values)
         ):
             made = made.on(Device.CPU)  # from numbers alone, or what is there
+        elif hostly and name in _JOINING and {v.device for v in tensors} == {Device.CPU, Device.UNKNOWN}:
+            made = made.on(Device.CPU)  # tensors that are put together are in one place
         if dotted in results.FUNCTIONAL_LOSSES and _beside_host_target(name, args):
             made = made.on(Device.CPU)
         if made.kind is not Kind.TENSOR or made.device is not Device.CPU:

@@ -1,4 +1,4 @@
-"""Data loaders: which calls make them, what data they read, and where their batches go.
+"""Data loaders: what makes them, what data they read, where their batches go, and the loops over epochs.
 
 A loader is traced from its constructor to the loops over it, and each value that stands for a batch or a
 part of one back to the loaders that it can come from: through names, attributes of ``self``, parameters
@@ -24,11 +24,11 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.lexicon import Role, has, names_criterion, names_tokenizer
+from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion, names_tokenizer
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import leads_outside
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import (
     Field,
@@ -745,3 +745,274 @@ def _portion(path: Path) -> Portion | None:
     if path[0] is not Item.EACH:
         return None
     return Portion.BATCH if len(path) == 1 else Portion.PART
+
+
+# --- epochs -------------------------------------------------------------------------------------------------
+# A loader is followed from the loops over it outwards: through the loops around them, and through the calls
+# that hand the loader to the function they are in. A loop that makes the loader anew in each iteration is no
+# loop over epochs, and neither is one over the loaders themselves.
+
+_GOING_THROUGH = (
+    *(Role.TRAINING, Role.EVALUATION, Role.TEST, Role.HELD_OUT, Role.EPOCH),
+    *(Role.PREDICTION, Role.INFERENCE),
+)
+_COUNTING = frozenset({"range", "trange", "count", "arange", "cycle", "repeat"})
+
+
+def repeated_epochs(
+    module: Module, constructor: cst.Call
+) -> Iterator[tuple[cst.CSTNode, cst.For | cst.While]]:
+    """Yield where an epoch of a loader begins that a loop makes again and again, with that loop."""
+    for each in (module, *module.companions(*USING)):
+        for place, iterated in _epochs(each, constructor):
+            loop = _around(each, place, iterated, constructor)
+            if loop is not None:
+                yield place, loop
+
+
+def _epochs(module: Module, constructor: cst.Call) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
+    """Yield where an epoch of a loader begins in one file, and what it goes through.
+
+    That are loops, calls of ``iter``, and functions out of sight that are called as those are which train
+    or evaluate.
+    """
+    loops: list[cst.For | cst.CompFor] = module.tree.nodes(cst.For, cst.CompFor)
+    for loop in loops:
+        for part in _zipped(loop.iter):
+            if _is_made(module, part, constructor):
+                yield loop, part
+    for call in module.tree.calls_by_name.get("iter", ()):
+        if isinstance(call.func, cst.Name) and len(call.args) == 1:
+            given = call.args[0].value
+            if _is_made(module, given, constructor) and not isinstance(module.tree.parent(call), cst.For):
+                yield call, given
+    for call in module.tree.nodes(cst.Call):
+        if _goes_through(last_name(call.func)) and module.callee(call) is None:
+            for argument in call.args:
+                named = isinstance(argument.value, (cst.Name, cst.Attribute))
+                if named and _is_made(module, argument.value, constructor):
+                    yield call, argument.value
+
+
+def _goes_through(name: str | None) -> bool:
+    """Return whether a function of this name goes through the batches of a loader that it is given."""
+    return has(name, *_GOING_THROUGH) and not begins(name, Role.MAKING, Role.SAVING)
+
+
+def _is_made(module: Module, node: cst.BaseExpression, constructor: cst.Call) -> bool:
+    return constructor in Loaders.of(module).sources(node).calls
+
+
+@solved(None)
+def _around(
+    module: Module, place: cst.CSTNode, iterated: cst.BaseExpression, constructor: cst.Call
+) -> cst.For | cst.While | None:
+    """Return the innermost loop that runs ``place`` each time round with the same loader."""
+    for outer in module.flow.statement_loops(place):
+        if _is_over_epochs(module, outer, iterated, constructor):
+            return outer
+    function = module.function(place)
+    if function is None or function is module.function(constructor):
+        return None
+    parameter = _parameter(module, iterated, function)
+    for caller in module.callers(function):
+        given: cst.BaseExpression | None = iterated
+        if parameter is not None:
+            given = module.argument(caller, parameter.name).node
+            if given is None or not _is_made(module, given, constructor):
+                continue
+        loop = _around(module, caller, given, constructor) if given is not None else None
+        if loop is not None:
+            return loop
+    return None
+
+
+def _parameter(module: Module, iterated: cst.BaseExpression, function: cst.CSTNode) -> Binding | None:
+    """Return the parameter of ``function`` that the loader comes in by."""
+    for node in module.tree.descendants(iterated):
+        if isinstance(node, cst.Name) and module.names.is_read(node):
+            for binding in module.bindings(node):
+                if binding.kind is BindingKind.PARAMETER and binding.scope.node is function:
+                    if binding.name not in ("self", "cls"):
+                        return binding
+    return None
+
+
+def _is_over_epochs(
+    module: Module, loop: cst.For | cst.While, iterated: cst.BaseExpression, constructor: cst.Call
+) -> bool:
+    others = Loaders.of(module).sources(iterated).calls
+    if any(module.tree.contains(loop, made) for made in (*_making(module, constructor), *others)):
+        return False
+    if isinstance(loop, cst.While):
+        return True
+    if not _counts(module, loop) or _once(module, loop):
+        return False
+    # ``for i in range(3): for batch in loaders[i]`` goes through each once.
+    targets = {n.value for n in module.tree.descendants(loop.target) if isinstance(n, cst.Name)}
+    return not any(isinstance(n, cst.Name) and n.value in targets for n in module.tree.descendants(iterated))
+
+
+def _counts(module: Module, loop: cst.For) -> bool:
+    """Return whether a loop counts, or goes by the name of epochs, instead of taking things one by one."""
+    target = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else loop.target
+    if has(last_name(target), Role.EPOCH):
+        return True
+    iterated = loop.iter
+    if isinstance(iterated, cst.Name):
+        # ``epochs = trange(3)``
+        binding = module.names.assignment(iterated)
+        iterated = binding.value if binding is not None and binding.value is not None else iterated
+    return any(
+        isinstance(node, cst.Call) and last_name(node.func) in _COUNTING
+        for node in module.tree.descendants(iterated)
+    )
+
+
+def _once(module: Module, loop: cst.For) -> bool:
+    match loop.iter:
+        case cst.Call(func=cst.Name(value="range"), args=[only]):
+            return module.value(only.value).constant in (0, 1)
+        case _:
+            return False
+
+
+@remembered
+def _making(module: Module, constructor: cst.Call) -> list[cst.CSTNode]:
+    """Return the constructor, and all calls that run it."""
+    found: dict[cst.CSTNode, None] = {constructor: None}
+    waiting: list[cst.CSTNode] = [constructor]
+    while waiting:
+        function = module.function(waiting.pop())
+        callers = module.callers(function) if function is not None else ()
+        waiting += (caller for caller in callers if caller not in found)
+        found.update(dict.fromkeys(callers))
+    return list(found)
+
+
+def _zipped(iterated: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield what a loop goes through: several things at once under ``zip``."""
+    if isinstance(iterated, cst.Call) and last_name(iterated.func) in ("zip", "enumerate", "tqdm"):
+        for argument in iterated.args:
+            if argument.keyword is None and not argument.star:
+                yield from _zipped(argument.value)
+    else:
+        yield iterated
+
+
+# --- how long the sequences of a batch are ------------------------------------------------------------------
+
+_COLLATORS = frozenset(
+    f"transformers.{name}"
+    for name in (
+        "DataCollatorForSeq2Seq",
+        "DataCollatorForTokenClassification",
+        "DataCollatorWithPadding",
+    )
+)
+_FILLING = frozenset({"zeros", "ones", "full", "empty", "pad", "new_zeros", "new_full", "zeros_like"})
+ROUNDING_OPTIONS = frozenset({"pad_to_multiple_of", "pad_to_multiple"})
+"""Options of collate functions that pad to a multiple, and so to few lengths."""
+
+
+def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode | None:
+    """Return where a collate function pads the items of a batch to the longest of them;
+    None if it may not.
+    """
+    made = module.value(collate)
+    definition = made.definition
+    if isinstance(definition, cst.ClassDef) and made.kind is not Kind.CLASS:
+        definition = module.classes.info(definition).method("__call__")
+    if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
+        return _pads(module, definition)
+    for call in _makers(module, collate):
+        if module.qualified(call.func) in _COLLATORS and _dynamic(module, call):
+            return call
+    return None
+
+
+def _makers(module: Module, node: cst.BaseExpression) -> list[cst.Call]:
+    """Return the calls that make what an expression stands for."""
+    if isinstance(node, cst.Name):
+        bound = [binding.value for binding in module.bindings(node) if not binding.path]
+        return [value for value in bound if isinstance(value, cst.Call)]
+    return [node] if isinstance(node, cst.Call) else []
+
+
+@solved(None)
+def _pads(module: Module, function: cst.FunctionDef | cst.Lambda) -> cst.CSTNode | None:
+    """Return where a function pads to the longest, itself or in another function of the file."""
+    calls = [node for node in module.tree.descendants(function.body) if isinstance(node, cst.Call)]
+    if any(_lengths_are_few(module, call) for call in calls) or _rounds(module, function):
+        return None
+    for call in calls:
+        if module.qualified(call.func) == "torch.nn.utils.rnn.pad_sequence" or _tokenizes(module, call):
+            return call
+        callee = module.callee(call)
+        inner = _pads(module, callee) if isinstance(callee, cst.FunctionDef) else None
+        if inner is not None:
+            return call
+    longest = next((call for call in calls if _is_longest(call)), None)
+    fills = any(last_name(call.func) in _FILLING for call in calls)
+    return longest if fills else None
+
+
+def _rounds(module: Module, function: cst.FunctionDef | cst.Lambda) -> bool:
+    """Return whether a function computes multiples: ``-length % 64``, ``(length + 63) // 64 * 64``."""
+    return any(
+        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Modulo, cst.FloorDivide))
+        for node in module.tree.descendants(function.body)
+    )
+
+
+def _lengths_are_few(module: Module, call: cst.Call) -> bool:
+    """Return whether it is ``padding="max_length"``, ``pad_to_multiple_of=8``,
+    ``math.ceil(longest / 64) * 64``.
+    """
+    if module.qualified(call.func) == "math.ceil":
+        return True
+    return any(_keyword(arg) in ROUNDING_OPTIONS or _pads_to(module, arg, "max_length") for arg in call.args)
+
+
+def _tokenizes(module: Module, call: cst.Call) -> bool:
+    """Return whether it is ``tokenizer(texts, padding=True)`` and ``tokenizer.pad(batch)``."""
+    if any(_pads_to(module, arg, True) or _pads_to(module, arg, "longest") for arg in call.args):
+        return True
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    tokenizer = owner is not None and names_tokenizer(last_name(owner))
+    return (
+        tokenizer and last_name(call.func) == "pad" and not any(_keyword(a) == "padding" for a in call.args)
+    )
+
+
+def _dynamic(module: Module, call: cst.Call) -> bool:
+    """Return whether a collator of transformers is left to pad to the longest,
+    as it does unless told otherwise.
+    """
+    if any(argument.star for argument in call.args) or _lengths_are_few(module, call):
+        return False
+    return not any(_keyword(arg) == "padding" and not _pads_to(module, arg, True) for arg in call.args)
+
+
+def _keyword(argument: cst.Arg) -> str | None:
+    return argument.keyword.value if argument.keyword is not None else None
+
+
+def _pads_to(module: Module, argument: cst.Arg, how: object) -> bool:
+    return _keyword(argument) == "padding" and module.value(argument.value).constant == how
+
+
+def _is_longest(call: cst.Call) -> bool:
+    """Return whether it is ``max(len(x) for x in batch)``, ``max(lengths)``."""
+    if not isinstance(call.func, cst.Name) or call.func.value != "max" or len(call.args) != 1:
+        return False
+    match call.args[0].value:
+        case cst.GeneratorExp(elt=measured) | cst.ListComp(elt=measured):
+            names = (measured.func,) if isinstance(measured, cst.Call) else (measured,)
+            if isinstance(measured, cst.Subscript):
+                names = (measured.value,)
+            return any(last_name(name) in ("len", "size", "shape") for name in names)
+        case cst.Name(value=name):
+            return ends(name, Role.LENGTH)
+        case _:
+            return False

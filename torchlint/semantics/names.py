@@ -33,7 +33,8 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import is_none
 from torchlint.syntax import RANK_SHIFT, SyntaxTree
 
-_BUILTINS = frozenset(dir(builtins))
+# What every module can read without having bound it.
+_BUILTINS = frozenset(dir(builtins)) | {"__file__"}
 # LibCST's node classes are abstract base classes, on which ``isinstance`` is slow: the hot paths of this
 # file ask for exact types.
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp})

@@ -30,7 +30,7 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
+from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has, names_model
@@ -144,7 +144,7 @@ _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
 
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
-    """Return whether a node runs in every iteration of a loop that does device work, and which way."""
+    """Return how a node runs in every iteration of a loop that does device work; None if it does not."""
     return Places.of(module).hot(node)
 
 
@@ -272,7 +272,7 @@ class Places(Part):
         return bool(models) and bool(handed) and all(handed)
 
     def _models_of_round(self, loop: cst.For | cst.While) -> Iterator[str]:
-        """Yield the names of models that are others in each round of a loop."""
+        """Yield the names that stand for another model in each round of a loop."""
         if isinstance(loop, cst.For) and not self.loops(loop):
             for part in (loop.target, *self.tree.descendants(loop.target)):
                 if isinstance(part, cst.Name) and names_model(part.value):
@@ -419,7 +419,7 @@ class Places(Part):
         """
         done, stepping, working = _Work(), 0, 0
         for function in functions:
-            if not self._yields(function):
+            if not self.module.flow.yields(function):
                 work = self._work_of(function)
                 done.add(work)
                 done.add_inner(work)
@@ -482,18 +482,14 @@ class Places(Part):
 
     def over_loader(self, loop: Loop) -> bool:
         """Return whether the loop goes over the batches of a loader."""
-        if isinstance(loop, cst.While):
-            return False
-        return any(
-            self._is_loader(part)
-            for part in iterated(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter)
-        )
+        iterable = iterable_of(loop)
+        return iterable is not None and any(map(self._is_loader, iterated(iterable)))
 
     def _over_several(self, loop: Loop) -> bool:
         """Return whether the loop goes through several loaders, and not through the batches of one."""
-        if isinstance(loop, cst.While):
+        iterable = iterable_of(loop)
+        if iterable is None:
             return False
-        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
         if isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys"):
             return True
         return any((last_name(part) or "").endswith("loaders") for part in iterated(iterable))
@@ -524,10 +520,8 @@ class Places(Part):
         """Return whether the loop goes through the parts of a model,
         so that all of it is one forward pass.
         """
-        if isinstance(loop, cst.While):
-            return False
-        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
-        for part in iterated(iterable):
+        iterable = iterable_of(loop)
+        for part in iterated(iterable) if iterable is not None else ():
             value = self.module.value(part)
             if value.kind is Kind.MODULE or (value.item is not None and value.item.kind is Kind.MODULE):
                 return True
@@ -535,10 +529,8 @@ class Places(Part):
 
     def _over_parameters(self, loop: Loop) -> bool:
         """Return whether the loop goes through the parameters of a model, as set-up and reports do."""
-        if isinstance(loop, cst.While):
-            return False
-        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
-        for part in iterated(iterable):
+        iterable = iterable_of(loop)
+        for part in iterated(iterable) if iterable is not None else ():
             value = self.module.value(part)
             if value.kind is Kind.PARAMETERS or (value.item is not None and value.item.leaf):
                 return True
@@ -607,7 +599,7 @@ class Places(Part):
 
     def _is_short(self, loop: Loop) -> bool:
         """Return whether a loop has a few rounds that the file spells out: ``range(6)``, ``(0.5, 2.0)``."""
-        match _gone_through(loop):
+        match iterable_of(loop):
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 return len(elements) < _SHORT
             case cst.Call(func=cst.Name(value="range"), args=[cst.Arg(value=cst.Integer(value=count))]):
@@ -836,24 +828,9 @@ class Places(Part):
 
     def _streams(self, node: cst.CSTNode, function: Function) -> bool:
         """Return whether ``node`` runs for each item that a generator function yields."""
-        if not isinstance(function, cst.FunctionDef) or function not in self._generators:
-            return False
-        return any(self.tree.contains(loop, node) for loop in self._generators[function])
-
-    def _yields(self, function: Function) -> bool:
-        """Return whether a function is a generator function."""
-        return function in self._generators
-
-    @cached_property
-    def _generators(self) -> dict[Function, list[cst.For | cst.While]]:
-        """The generator functions, each with the loops that it yields from."""
-        found: dict[Function, list[cst.For | cst.While]] = {}
-        for node in self.tree.nodes(cst.Yield):
-            function = self.module.function(node)
-            if function is not None:
-                yielding = found.setdefault(function, [])
-                yielding.extend(self.module.flow.statement_loops(node))
-        return found
+        flow = self.module.flow
+        yields = flow.yields(function) if function is not None else ()
+        return any(self.tree.contains(loop, node) for each in yields for loop in flow.statement_loops(each))
 
     def _every_step(self, function: Function) -> Reason | None:
         """Return why a function runs every step whoever calls it; None if it does not."""
@@ -1132,7 +1109,7 @@ _EPOCH_NAME = (Role.EPOCH, Role.RUN)
 
 
 def is_epoch_loop(loop: Loop) -> bool:
-    """Return whether the target of a loop is called as those of epochs, folds and seeds are."""
+    """Return whether the target of a loop is named like an epoch, a fold or a seed."""
     if isinstance(loop, cst.While):
         return isinstance(loop.test, cst.Comparison) and has(last_name(loop.test.left), *_EPOCH_NAME)
     word = _target_name(loop.target if isinstance(loop, cst.For) else loop.for_in.target)
@@ -1140,7 +1117,7 @@ def is_epoch_loop(loop: Loop) -> bool:
 
 
 def _target_name(target: cst.BaseExpression) -> str | None:
-    """Return what the first thing is called that a loop assigns to in each round."""
+    """Return the name of the first target of a loop."""
     if isinstance(target, cst.Tuple) and target.elements:
         target = target.elements[0].value
     return last_name(target)
@@ -1180,7 +1157,7 @@ def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:
 
 
 def _is_something(value: Value) -> bool:
-    """Return whether a value is known to be another one than None."""
+    """Return whether a value is known not to be None."""
     return not value.alternatives and value.kind not in (Kind.UNKNOWN, Kind.NONE)
 
 
@@ -1200,10 +1177,3 @@ def _is_main_test(guard: Guard) -> bool:
             )
         case _:
             return False
-
-
-def _gone_through(loop: Loop) -> cst.BaseExpression | None:
-    """Return what a ``for`` loop or comprehension goes through."""
-    if isinstance(loop, COMPREHENSIONS):
-        return loop.for_in.iter
-    return loop.iter if isinstance(loop, cst.For) else None

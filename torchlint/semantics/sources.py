@@ -33,7 +33,7 @@ from torchlint.semantics.classes import is_property
 from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
-from torchlint.semantics.remembered import in_charge, remembered
+from torchlint.semantics.remembered import in_charge
 from torchlint.semantics.spellings import is_none
 from torchlint.semantics.values import Kind
 
@@ -239,20 +239,11 @@ def steps(module: Module, source: Source, through: Through = Through.NOTHING) ->
 
 
 def returns(module: Module, function: Function) -> tuple[cst.BaseExpression, ...]:
-    """Return the expressions that a function returns, or yields; a bare ``return`` is left out."""
+    """Return the expressions that a function returns; a bare ``return`` is left out."""
     if isinstance(function, cst.Lambda):
         return (function.body,)
-    return _exits(module.home(function)).get(function, ())
-
-
-@remembered
-def _exits(module: Module) -> dict[Function, tuple[cst.BaseExpression, ...]]:
-    found: dict[Function, list[cst.BaseExpression]] = {}
-    for node in module.tree.nodes(cst.Return):
-        function = module.function(node)
-        if function is not None and node.value is not None:
-            found.setdefault(function, []).append(node.value)
-    return {function: tuple(values) for function, values in found.items()}
+    exits = module.home(function).flow.exits(function)
+    return tuple(each.value for each in exits if isinstance(each, cst.Return) and each.value is not None)
 
 
 def _instance(module: Module, node: cst.BaseExpression) -> cst.ClassDef | None:

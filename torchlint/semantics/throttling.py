@@ -197,7 +197,7 @@ class Throttling(Part):
         return self.module.flow.ends_badly(branch.body.body[0])
 
     def _done_with(self, branch: cst.If, decision: Decision) -> Restriction | None:
-        """Return what a branch says that ends by itself what it tests for."""
+        """Return the restriction of a branch that itself puts an end to what it tests for."""
         taken = decision == Decision.of(branch.test, True, branch)
         if self._renews(branch, decision, taken):
             return _ALWAYS
@@ -298,9 +298,7 @@ class Throttling(Part):
     def _picked_counter(
         self, left: cst.BaseExpression, right: cst.BaseExpression, picked: bool, less: bool | None
     ) -> cst.BaseExpression | None:
-        """Return what a comparison picks a few values of: ``step == 0``, ``step < 3``,
-        ``i >= len(loader) - 1``.
-        """
+        """Return the counter of which a comparison picks out a few values: ``step == 0``, ``step < 3``."""
         for one, other, below in ((left, right, less), (right, left, None if less is None else not less)):
             last = isinstance(other, cst.BinaryOperation) and isinstance(other.operator, cst.Subtract)
             if (
@@ -312,9 +310,7 @@ class Throttling(Part):
         return None
 
     def _is_followed(self, counter: cst.BaseExpression, mark: cst.BaseExpression) -> bool:
-        """Return whether it is ``step - 1 == mark``, where the loop sets ``mark = step``:
-        so it is each time.
-        """
+        """Return whether it is ``step - 1 == mark``, where the loop sets ``mark = step``: always true."""
         around = next(iter(self.module.flow.statement_loops(counter)), None)
         marks = self._marks(around) if around is not None else {}
         followed = marks.get(dotted_text(mark) or "", frozenset())
@@ -454,13 +450,11 @@ class Throttling(Part):
         return met(rare, _narrower)
 
     def _says(self, values: Iterable[cst.CSTNode], truth: bool) -> bool:
-        """Return whether one of some values is plainly true (or false) at a place that is no seldom one."""
+        """Return whether one of some values is plainly true (or false) at a place that is often reached."""
         return any(_constant(value) is truth and self._at(value) is None for value in values)
 
     def _at(self, node: cst.CSTNode, kept: str | None = None) -> Restriction | None:
-        """Return the innermost restriction of a place in the loop around it,
-        but for tests of an attribute.
-        """
+        """Return the innermost restriction of a place in the loop around it, but no test of an attribute."""
         loops = self.module.flow.statement_loops(node)
         within = loops[0] if loops else self.tree.root
         return next(
@@ -933,9 +927,7 @@ class Throttling(Part):
 
 
 def _continues(test: cst.BaseExpression, construct: cst.CSTNode) -> TypeGuard[cst.BooleanOperation]:
-    """Return whether what decides on the next operand of ``and``, or of ``or``,
-    is a chain of the same itself.
-    """
+    """Return whether the left operand of ``and``, or of ``or``, is a chain of the same operator."""
     return (
         isinstance(construct, cst.BooleanOperation)
         and isinstance(test, cst.BooleanOperation)
@@ -1062,7 +1054,7 @@ def _of_clock(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sour
 
 
 def _some_clock(module: Module, *nodes: cst.BaseExpression) -> bool:
-    """Return whether one of some expressions is computed from what a clock reads."""
+    """Return whether any of some expressions is computed from the reading of a clock."""
     return any(some(_of_clock(module, node)) for node in nodes)
 
 
@@ -1090,7 +1082,7 @@ def _odd_device(one: cst.CSTNode, other: cst.CSTNode) -> Restriction | None:
 
 
 def _is_named(one: cst.CSTNode, other: cst.CSTNode, devices: Collection[str]) -> bool:
-    """Return whether one of two expressions is the name of one of some devices, and the other a device."""
+    """Return whether one of two expressions names one of ``devices``, and the other is a device."""
     return any(
         isinstance(text, cst.SimpleString)
         and text.evaluated_value in devices
@@ -1136,9 +1128,7 @@ def _says_occasion(name: str | None) -> bool:
 
 
 def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """Yield what a line assigns to or fills in any case,
-    with something else than whether a condition holds.
-    """
+    """Yield what a statement certainly assigns to or fills, unless it is with whether a condition holds."""
     if isinstance(line, cst.With):
         for inner in line.body.body:
             yield from _filled_by(inner)
@@ -1155,7 +1145,7 @@ def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:
 
 
 def _missing_part(guard: Guard) -> str | None:
-    """Return the variable that is empty, or has no part of a name, if a test comes out so."""
+    """Return the variable that is empty, or lacks a key or an attribute, where a test has this outcome."""
     match guard.test:
         case cst.Call(
             func=cst.Name(value="hasattr"), args=[owner, cst.Arg(value=cst.SimpleString() as name)]

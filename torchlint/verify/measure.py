@@ -554,8 +554,6 @@ class Session:
     def record(self, name: str, variant: str) -> Recording:
         """Run a variant once, and record some of its steps as the recording ``name``."""
         path = self.folder / f"{name}.timeline"
-        if self._left() <= 0:
-            return Recording(name, missing="the time was up")
         with self._spending("recording"), self.pool.process(variant, "record") as process:
             try:
                 steps = {"lead_steps": self._lead, "recorded_steps": self._recorded_steps}
@@ -588,8 +586,10 @@ class Session:
             return
         self._planned = planned
         self.time_more(progress)
-        if self.settings.wishes.replicates is not None and self._replicates < self.settings.wishes.replicates:
-            wanted = self.settings.wishes.replicates
+        wanted = self.settings.wishes.replicates
+        if not self._replicates:
+            self.notes.append("the time was up before anything could be timed; raise `--budget`")
+        elif wanted is not None and self._replicates < wanted:
             self.notes.append(f"the budget ran out after {self._replicates} of {wanted} replicates")
 
     def time_more(self, progress: Progress) -> None:
@@ -606,8 +606,8 @@ class Session:
         """Return how many more replicates there shall be."""
         done, wanted = self._replicates, self.settings.wishes.replicates
         # A case is planned to get the fewest; the time of a program is its user's.
-        least = LEAST_REPLICATES if self.pool.subject.reruns else 1
-        if done and self._left() <= 0 and done >= least:
+        least = LEAST_REPLICATES if self.pool.subject.reruns else 0
+        if self._left() <= 0 and done >= least:
             return 0
         if wanted is not None:
             return wanted - done
@@ -617,7 +617,7 @@ class Session:
         planned = replace(planned, variants=(ORIGINAL, AGAIN, *(open_ or planned.variants)))
         left = self._left() - self._watching(planned, done)
         found = replicates(self._costs(), planned, left, done, self._spread(open_))
-        return max(found, least - done)
+        return max(found, (least or 1) - done)
 
     def _spread(self, variants: Sequence[str]) -> float:
         """Return the deviation of blocks over that of processes,
@@ -1024,7 +1024,7 @@ LEAST_LEAD, MOST_LEAD = 2, 10
 """How many steps run before the first that is recorded,"""
 LEADING = 5.0
 """and for how many seconds at most, unless there are fewer than the least."""
-MOST_RECORDED, RECORDED_SECONDS = 5, 1.0
+MOST_RECORDED, RECORDED_SECONDS = 3, 1.0
 """How many steps are recorded at most, and for how long unless it is a single one: the steadiest is kept."""
 WRITING = 1.0
 """Seconds that it takes to write and read a recording, about."""

@@ -199,12 +199,15 @@ class Run:
                     session.examine([variant for variant in made if variant not in chosen])
                     session.dropped.clear()
                 session.train()
-            if traced or (drawn and cheap):
+            # Who asks for a file gets it, as everybody gets a timing, whatever the budget is.
+            if traced or (drawn and cheap and self._left() > 0):
                 self._tell("recording a step")
                 self.recordings = self._recorded(session)
                 session.timelines = self._briefly(sources, made)
             elif drawn:
-                session.timelines = [Timeline(ORIGINAL, missing=TOO_EXPENSIVE)]
+                session.timelines = [
+                    Timeline(ORIGINAL, missing="the time was up" if cheap else TOO_EXPENSIVE)
+                ]
             if made:
                 session.time(lambda text, _: self._tell(text))
             session.notes += script.remarks()

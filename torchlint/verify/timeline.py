@@ -134,7 +134,7 @@ def brief(
         _track(kind, detail if kind in several else "", found[kind, detail], grain)
         for kind, detail in sorted(found, key=lambda key: (order.index(key[0]), key[1]))
     ]
-    return Timeline(variant, recording.step, (step.end - step.begin) / 1e6, tuple(tracks))
+    return Timeline(variant, recording.step, _rounded((step.end - step.begin) / 1e6), tuple(tracks))
 
 
 _Piece = tuple[float, float, str]

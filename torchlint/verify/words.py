@@ -196,23 +196,23 @@ def what_to_do(measurement: Measurement) -> str:
     """Return what the result says to do, in a line: which fixes to apply, what that gains,
     and what of the others.
 
-    Empty if there was no fix to measure.
+    Empty where no fix was to be measured.
     """
     found = compared(measurement)
     if not found:
-        return ""
+        return "" if measurement.syncs is not None else "There is no fix to measure."
     worth = sorted(judge.proven(measurement))
     alone = [item for item in found if item.variant != TOGETHER]
     rest = [item for item in alone or found if not worth or (alone and item.variant not in worth)]
     if worth:
-        told = _listed(worth)
+        told = listed(worth)
         if len(worth) == 1 and alone:
             told += _gain(measurement, worth[0], ": {}")
         elif all(item.verdict in (Verdict.SAME, Verdict.UNREACHED) for item in rest):
             # They were timed together with the others, which make no difference.
             told += _gain(measurement, TOGETHER, ": {}")
         else:
-            told = _listed([name + _gain(measurement, name, " ({})") for name in worth])
+            told = listed([name + _gain(measurement, name, " ({})") for name in worth])
         return f"Apply {told}. {_others(measurement, rest)}"
     head = found[0]
     interval = speedup(head)
@@ -245,7 +245,7 @@ def _others(measurement: Measurement, rest: Sequence[Comparison]) -> str:
     """Return what there is to say of the fixes that are not to be applied."""
     unreached = {item.variant for item in measurement.comparisons if item.verdict is Verdict.UNREACHED}
     codes = {
-        item.name: _listed([code for code in item.codes if code not in unreached] or item.codes)
+        item.name: listed([code for code in item.codes if code not in unreached] or item.codes)
         for item in measurement.variants
         if item.name == TOGETHER
     }
@@ -255,21 +255,21 @@ def _others(measurement: Measurement, rest: Sequence[Comparison]) -> str:
 
     said = []
     if names := named(Verdict.FASTER):
-        said.append(f"{_listed(names)} {_verb(names, 'runs', 'run')} faster, but with other random numbers.")
+        said.append(f"{listed(names)} {_verb(names, 'runs', 'run')} faster, but with other random numbers.")
     if names := named(Verdict.SLOWER):
-        said.append(f"{_listed(names)} {_verb(names, 'makes', 'make')} it slower.")
+        said.append(f"{listed(names)} {_verb(names, 'makes', 'make')} it slower.")
     if names := named(Verdict.LESS_WORK):
-        said.append(f"{_listed(names)} {_verb(names, 'leaves', 'leave')} the device less to do.")
+        said.append(f"{listed(names)} {_verb(names, 'leaves', 'leave')} the device less to do.")
     if names := named(Verdict.MORE_WORK):
-        said.append(f"{_listed(names)} {_verb(names, 'gives', 'give')} the device more to do.")
+        said.append(f"{listed(names)} {_verb(names, 'gives', 'give')} the device more to do.")
     if names := named(Verdict.REJECTED):
-        said.append(f"{_listed(names)} {_verb(names, 'does', 'do')} not keep the results.")
+        said.append(f"{listed(names)} {_verb(names, 'does', 'do')} not keep the results.")
     if names := named(Verdict.UNCLEAR, Verdict.UNFIT, Verdict.UNMEASURED):
-        said.append(f"Nothing can be said yet of {_listed(names)}.")
+        said.append(f"Nothing can be said yet of {listed(names)}.")
     return " ".join(said) or "Nothing else matters here."
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Return ``TL101, TL202 and TL302``."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "the fixes"
 

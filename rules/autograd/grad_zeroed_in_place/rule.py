@@ -18,15 +18,13 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
 from ..clearing import wraps_optimizer
+from .coverage import may_change, moves_nothing_by_zeros, reaches_every_parameter, sets_later
 from .gradients import Gradients, zeroed_gradient
 
 # Methods of wrappers around optimizers; the ``zero_grad`` of such a class takes what it likes.
 _OF_WRAPPERS = frozenset(
     {"backward", "clip_grad_norm", "clip_master_grads", "multiply_grads", "all_reduce_grads"}
 )
-
-
-_CONSTANTS = frozenset({"None", "True", "False"})
 
 
 @rule(
@@ -68,12 +66,15 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     ```
 
     ## Fix safety
-    Passing `set_to_none=True` to an optimizer or module of torch is safe. It is unsafe where only the name
-    suggests that the object is an optimizer, where a helper reads gradients without checking for None, where
-    the program checks for None before the next backward pass, where a model, a layer or a parameter is used
-    in some steps only, where a step may skip the backward pass or run it through another model, where a loop
-    freezes parameters on the way, where gradients are kept in a list or are parts of a buffer, and where the
-    argument is a parameter, which callers set.
+    Passing `set_to_none=True` to an optimizer or module of torch is safe. In the place of an explicit
+    False it is only safe if zeros move nothing (`SGD` without momentum and weight decay), or if every
+    step certainly reaches the same parameters: with momentum, weight decay or moments, an optimizer moves
+    a parameter whose gradient is zero and skips one without. It is unsafe where only the name suggests
+    that the object is an optimizer, where a helper reads gradients without checking for None, where the
+    program checks for None before the next backward pass, where a model, a layer or a parameter is used
+    in some steps only, where a step may skip the backward pass or run it through another model, where a
+    loop freezes parameters on the way, where gradients are kept in a list or are parts of a buffer, and
+    where the argument is a parameter, which callers set.
 
     Rewriting a loop is unsafe: code that reads the gradient of a parameter that no backward pass reaches
     finds None instead of zeros, and optimizers with momentum or weight decay skip such a parameter instead of
@@ -134,7 +135,9 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
     others = module.companions(*_LAYERED)
     uneven = any(map(_leaves_layers_out, (module, *others))) or any(map(_picks_models, others))
     chosen = filled_by_callers(module, argument.node)
-    make = safe if known and not told and not uneven and not chosen else unsafe
+    # Who asks for zeros may count on them; the default changed in 2.0 for everybody.
+    same = not asked or moves_nothing_by_zeros(module, owner) or reaches_every_parameter(module, call)
+    make = safe if known and not told and not uneven and not chosen and same else unsafe
     if asked:
         message = (
             "`set_to_none=False` fills every gradient with zeros, which the next backward pass reads back"
@@ -168,7 +171,7 @@ def _leaves_layers_out(module: Module) -> bool:
         isinstance(call.func, cst.Attribute)
         and is_self(call.func.value)
         and module.value(call.func).kind is Kind.MODULE
-        and any(_may_change(module, guard.test) for guard in guards(module, call))
+        and any(may_change(module, guard.test) for guard in guards(module, call))
         for call in module.tree.nodes(cst.Call)
     ) or any(
         isinstance(item.value, cst.Attribute)
@@ -200,7 +203,7 @@ def _is_picked(module: Module, item: cst.Subscript) -> bool:
     """Return whether an item of a container of layers may be another one each time: ``heads[task]``."""
     match item.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=index))]:
-            if module.value(item.value).kind is not Kind.MODULE or not _sets_later(module, item):
+            if module.value(item.value).kind is not Kind.MODULE or not sets_later(module, item):
                 return False
             return not isinstance(module.value(index).constant, (int, str))
     return False
@@ -214,31 +217,6 @@ def _is_looped_over(module: Module, item: cst.Subscript) -> bool:
             loops = (BindingKind.LOOP, BindingKind.COMPREHENSION)
             return bool(bindings) and all(binding.kind in loops for binding in bindings)
     return False
-
-
-def _may_change(module: Module, test: cst.BaseExpression) -> bool:
-    """Return whether a test asks about more than constants and attributes
-    that `__init__` alone sets on ``self``.
-    """
-    for name in module.tree.within(test, module.tree.nodes(cst.Name)):
-        holder = module.tree.parent(name)
-        if isinstance(holder, cst.Attribute) and holder.attr is name:
-            if any(
-                _sets_later(module, target.target) for target in module.names.attributes.get(name.value, ())
-            ):
-                return True
-        elif isinstance(holder, cst.Arg) and holder.keyword is name:
-            continue
-        elif not SelfAttributes.is_self(name):
-            if name.value not in _CONSTANTS and module.qualified(name) is None:
-                return True
-    calls = module.tree.within(test, module.tree.nodes(cst.Call))
-    return not all((module.qualified(call.func) or "").startswith("builtins.") for call in calls)
-
-
-def _sets_later(module: Module, target: cst.CSTNode) -> bool:
-    function = module.function(target)
-    return not isinstance(function, cst.FunctionDef) or function.name.value != "__init__"
 
 
 def _clear(module: Module, node: cst.CSTNode, owner: cst.BaseExpression) -> Fix | None:

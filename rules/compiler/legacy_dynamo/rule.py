@@ -22,6 +22,7 @@ from .dynamo import came_with_torch, compiled_instead, is_legacy
     measured=False,
     on=cst.Call,
     mentions=("dynamo", "optimize"),
+    named={cst.Call: ("optimize", "optimize_assert")},
     remedy="Compile the model or function with `torch.compile`",
 )
 def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:

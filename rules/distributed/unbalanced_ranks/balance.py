@@ -11,8 +11,7 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.identifiers import identifiers, named, speaks_of
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.loaders import Loaders
-from torchlint.semantics.padding import pads_to_longest
+from torchlint.semantics.loaders import Loaders, pads_to_longest
 from torchlint.semantics.program import Program
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name

@@ -17,8 +17,10 @@ import libcst as cst
 from torchlint.semantics.api.results import CHECKED_DISTRIBUTIONS, UNCHECKED_TWINS
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.spellings import given_as
-from torchlint.semantics.synchronisation import may_be_on_device, waiting_place
+from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.values import Device, Kind
+
+from ..waits import waiting_place
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

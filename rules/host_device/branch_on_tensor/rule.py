@@ -16,11 +16,12 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Through, some, traced
-from torchlint.semantics.synchronisation import asking_function, truth_tests, waiting_place
-from torchlint.semantics.usage import handed_to, steps_environment
+from torchlint.semantics.synchronisation import asking_function, truth_tests
+from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Kind
 
 from ..decisions import at_stake, instead, outcome
+from ..destinations import steps_environment
 from ..needs import Need, needed_on_host
 from ..numbers import gone_through, takes_number
 from ..remedies import (
@@ -30,6 +31,7 @@ from ..remedies import (
     tight,
 )
 from ..stakes import slight
+from ..waits import waiting_place
 from .checks import check_of, factorizes
 
 

@@ -20,15 +20,7 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import (
-    SHAPE_WAITS,
-    after_a_wait,
-    before_a_wait,
-    indexed_by_number,
-    mask_of,
-    shape_wait,
-    waiting_place,
-)
+from torchlint.semantics.synchronisation import SHAPE_WAITS, indexed_by_number, mask_of, shape_wait
 from torchlint.semantics.values import Device, Kind
 
 from ..invariance import set_up_once
@@ -48,6 +40,7 @@ from ..selections import (
 )
 from ..stakes import in_row, inherent, slight
 from ..suppression import SUPPRESSION, first_wait, suppression
+from ..waits import after_a_wait, before_a_wait, waiting_place
 
 
 @rule(

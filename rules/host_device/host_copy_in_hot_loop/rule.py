@@ -29,16 +29,10 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
-from torchlint.semantics.synchronisation import (
-    HOST_COPIES,
-    after_a_decision,
-    after_a_guard,
-    host_copy,
-    refuses_device,
-    waiting_place,
-)
-from torchlint.semantics.usage import feeds_host_engine, handed_to, steps_environment, writes_out
+from torchlint.semantics.synchronisation import HOST_COPIES, host_copy, refuses_device
+from torchlint.semantics.usage import feeds_host_engine, handed_to
 
+from ..destinations import steps_environment, writes_out
 from ..needs import needed_on_host, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
@@ -60,6 +54,7 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import returns_to_device, still_on_host
+from ..waits import after_a_decision, after_a_guard, waiting_place
 from .arrays import leaves_torch, shared_with_processes, stored_by_writer
 from .collection import collect_on_device
 

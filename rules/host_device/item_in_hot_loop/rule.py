@@ -25,17 +25,12 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import (
-    CONVERSIONS,
-    after_a_decision,
-    conversion,
-    listed_by,
-    waiting_place,
-)
-from torchlint.semantics.usage import handed_to, steps_environment, writes_out
+from torchlint.semantics.synchronisation import CONVERSIONS, conversion, listed_by
+from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
+from ..destinations import steps_environment, writes_out
 from ..needs import Need, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through, picked_from
@@ -61,6 +56,7 @@ from ..remedies import (
 from ..roundtrips import still_on_host
 from ..stakes import in_server
 from ..suppression import SUPPRESSION, first_wait, suppression
+from ..waits import after_a_decision, waiting_place
 from .accumulation import holds_arrays, is_logged, keep_on_device, log_tensor
 
 

@@ -20,11 +20,11 @@ from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, sole, some, traced
-from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.usage import COMPUTING, uses_by_name
 from torchlint.semantics.values import Graph, Kind
 from torchlint.semantics.wholeprogram import used_elsewhere
 
+from ..waits import waiting_place
 from .effects import Effect, assigned_part, effect_of_augmenting, tensor_at
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from torchlint.fixes import Edits, replace, safe, spell, unsafe
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_ARGUMENTS, READING_FILL
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.spellings import given_as, last_name, last_words
-from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Graph, Kind, Value, item_of
 
 from ..dimensionless import is_single_number
+from ..waits import waiting_place
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -11,14 +11,11 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import (
-    after_a_guard,
-    may_be_on_device,
-    waiting_place,
-)
+from torchlint.semantics.synchronisation import may_be_on_device
 
 from ..remedies import as_spelt, callee, inline, tight
 from ..stakes import in_row
+from ..waits import after_a_guard, waiting_place
 from .elements import (
     READERS,
     ReadOneByOne,

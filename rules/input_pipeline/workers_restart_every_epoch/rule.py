@@ -10,9 +10,8 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import configure, set_argument, spelt, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.configured import configured
-from torchlint.semantics.epochs import repeated_epochs
 from torchlint.semantics.evidence import accelerated
-from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.loaders import Loaders, repeated_epochs
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
 

@@ -10,8 +10,8 @@ from torchlint.diagnostics import Frequency, Impact
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.flow.graph import StatementLoop
-from torchlint.semantics.frequency import frequency
 from torchlint.semantics.module import Module
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sources import Path, Through, every, traced
 from torchlint.semantics.spellings import last_name, last_words
 from torchlint.semantics.values import Device, Kind

@@ -8,23 +8,23 @@ added, filled in or chosen, casts, reshapes, dropout. ``as_one_call`` writes the
 from __future__ import annotations
 
 import dataclasses
+import enum
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import remove_statement, replace, spell, unsafe
-from torchlint.semantics.algebra import argument as _code
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.fixpoint import MANY
+from torchlint.semantics.formulas import argument as _code
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation, operations_of
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Through, every, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -103,12 +103,25 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """The way back from an expression to the product of scores."""
+    """The way back from an expression to the product of scores.
+
+    Attributes:
+        scores: the product.
+        softmax: what makes weights of the scores, if the way leads through it.
+        outer: the steps behind softmax, the last one first.
+        inner: the steps before it, the last one first.
+        reads: the names that the way leads through.
+        bindings: what gives these names their values, the last one first.
+        straight: whether one thing follows the other, whatever is optional aside.
+    """
 
     scores: Operation
-    softmax: Operation | None
+    softmax: Operation | None = None
     outer: tuple[Step, ...] = ()
     inner: tuple[Step, ...] = ()
+    reads: frozenset[cst.Name] = frozenset()
+    bindings: tuple[Binding, ...] = ()
+    straight: bool = True
 
     def with_step(self, step: Step) -> _Chain:
         if self.softmax is not None:
@@ -116,179 +129,164 @@ class _Chain:
         return dataclasses.replace(self, inner=(step, *self.inner))
 
 
-@dataclass(slots=True)
-class _Walk:
-    """One search backwards, and what it went through."""
+# Softmax is looked for first (``weighted``), then the product of the scores.
 
-    module: Module
-    consumed: set[cst.CSTNode] = field(default_factory=set)
-    bindings: dict[Binding, None] = field(default_factory=dict)
-    visiting: set[Binding] = field(default_factory=set)
-    straight: bool = True
-    depth: int = 0
-    known: dict[tuple[cst.CSTNode, bool], _Chain | None] = field(default_factory=dict)
 
-    # Softmax is looked for first (``weighted``), then the product of the scores.
-
-    def chain(self, node: cst.BaseExpression, weighted: bool) -> _Chain | None:
-        if (node, weighted) in self.known:
-            return self.known[node, weighted]
-        if self.depth > MANY:
-            return None
-        self.depth += 1
-        found = self.known[node, weighted] = self._chain(node, weighted)
-        self.depth -= 1
-        return found
-
-    def _chain(self, node: cst.BaseExpression, weighted: bool) -> _Chain | None:
-        if isinstance(node, cst.Name):
-            return self._through_name(node, weighted)
-        if isinstance(node, cst.IfExp):
-            return None
-        operation = operations_of(self.module).of(node)
-        if operation is None:
-            return self._through_layer(node, weighted) if isinstance(node, cst.Call) else None
-        return self._through(operation, weighted)
-
-    def _through(self, operation: Operation, weighted: bool) -> _Chain | None:
-        name, operands = operation.name, operation.operands
-        if weighted:
-            if name == "softmax":
-                chain = self.chain(operands[0], False)
-                if chain is None or not _over_keys(self.module, operation, chain):
-                    return None
-                return dataclasses.replace(chain, softmax=operation, inner=chain.inner)
-        elif name in PRODUCTS or name == "baddbmm":
-            return _Chain(operation, None)
-        step = self._step(operation, weighted)
-        if step is None:
-            return None
-        for index in _carriers(operation):
-            chain = self.chain(operands[index], weighted)
-            if chain is not None:
-                return chain.with_step(self._completed(step, operation, index))
+@solved(None)
+def _chain(module: Module, node: cst.BaseExpression, weighted: bool) -> _Chain | None:
+    if isinstance(node, cst.Name):
+        return _through_name(module, node, weighted)
+    if isinstance(node, cst.IfExp):
         return None
+    operation = operations_of(module).of(node)
+    if operation is None:
+        return _through_layer(module, node, weighted) if isinstance(node, cst.Call) else None
+    return _through(module, operation, weighted)
 
-    def _completed(self, step: Step, operation: Operation, carrier: int) -> Step:
-        """Return the step with its other operand: of ``mask + scores`` the left one."""
-        others = [o for i, o in enumerate(operation.operands) if i != carrier]
-        match operation.name:
-            case "add" | "sub" | "mul" | "div":
-                other = others[0]
-                if operation.name in ("sub", "div") and carrier == 1:
-                    return dataclasses.replace(step, kind="other", other=other)
-                kind = "other" if operation.name == "sub" or operation.options else step.kind
-                return dataclasses.replace(step, kind=kind, other=other)
-            case "masked_fill":
-                return dataclasses.replace(step, other=operation.options.get("mask"))
-            case "where":
-                return dataclasses.replace(step, other=operation.operands[_condition_of(operation)])
-            case _:
-                return step
 
-    def _step(self, operation: Operation, weighted: bool) -> Step | None:
-        """Return what an operation between softmax and a product is;
-        None for what attention does not have.
-        """
-        name = operation.name
-        if operation.in_place and not isinstance(operation.node, cst.AugAssign):
-            self.straight = self.straight and not isinstance(
-                self.module.tree.parent(operation.node), cst.Expr
-            )
-        if name in _CASTS:
-            return Step("cast", operation)
-        if name in _RESHAPES:
-            return Step("shape", operation)
-        if name in ("transpose", "permute", "T", "mT"):
-            return Step("transpose", operation) if weighted else None
-        if name == "identity":
-            return Step("other", operation)
-        if weighted:
-            return Step("dropout", operation, operation.layer) if name == "dropout" else None
-        if name in ("mul", "div"):
-            return Step("scale", operation)
-        if name in ("add", "sub"):
-            return Step("add", operation)
-        if name in ("masked_fill", "where"):
-            return Step("fill", operation)
-        return None
-
-    def _through_layer(self, call: cst.Call, weighted: bool) -> _Chain | None:
-        """Look through dropout that the file does not show in full: ``self.attn_drop(weights)``."""
-        name = (last_name(call.func) or "").lower()
-        if not weighted or "drop" not in name or len(call.args) != 1 or call.args[0].star:
-            return None
-        if self.module.qualified(call.func) is not None:
-            return None
-        chain = self.chain(call.args[0].value, weighted)
-        return chain.with_step(Step("other")) if chain is not None else None
-
-    def _through_name(self, name: cst.Name, weighted: bool) -> _Chain | None:
-        bindings = self.module.bindings(name)
-        chains = []
-        for binding in bindings:
-            # What a variable is made of in a loop adds nothing of its own to what it begins with.
-            if binding in self.visiting:
-                continue
-            chain = self._through_binding(binding, weighted)
-            if chain is None:
+def _through(module: Module, operation: Operation, weighted: bool) -> _Chain | None:
+    name, operands = operation.name, operation.operands
+    if weighted:
+        if name == "softmax":
+            chain = _chain(module, operands[0], False)
+            if chain is None or not _over_keys(module, operation, chain):
                 return None
-            chains.append((binding, chain))
-        if not chains or len({chain.scores.node for _, chain in chains}) != 1:
-            return None
-        self.consumed.add(name)
-        if len(chains) == 1:
-            return chains[0][1]
-        return self._optional(chains)
+            return dataclasses.replace(chain, softmax=operation)
+    elif name in PRODUCTS or name == "baddbmm":
+        return _Chain(operation)
+    step = _step(operation, weighted)
+    if step is None:
+        return None
+    for index in _carriers(operation):
+        chain = _chain(module, operands[index], weighted)
+        if chain is not None:
+            if _is_statement(module, operation):
+                chain = dataclasses.replace(chain, straight=False)
+            return chain.with_step(_completed(step, operation, index))
+    return None
 
-    def _through_binding(self, binding: Binding, weighted: bool) -> _Chain | None:
-        definition = operations_of(self.module).definition(binding)
+
+def _is_statement(module: Module, operation: Operation) -> bool:
+    """Return whether an operation in place is a statement of its own: ``scores.mul_(scale)``."""
+    statement = isinstance(module.tree.parent(operation.node), cst.Expr)
+    return operation.in_place and statement and not isinstance(operation.node, cst.AugAssign)
+
+
+def _completed(step: Step, operation: Operation, carrier: int) -> Step:
+    """Return the step with its other operand: of ``mask + scores`` the left one."""
+    others = [o for i, o in enumerate(operation.operands) if i != carrier]
+    match operation.name:
+        case "add" | "sub" | "mul" | "div":
+            other = others[0]
+            if operation.name in ("sub", "div") and carrier == 1:
+                return dataclasses.replace(step, kind="other", other=other)
+            kind = "other" if operation.name == "sub" or operation.options else step.kind
+            return dataclasses.replace(step, kind=kind, other=other)
+        case "masked_fill":
+            return dataclasses.replace(step, other=operation.options.get("mask"))
+        case "where":
+            return dataclasses.replace(step, other=operation.operands[_condition_of(operation)])
+        case _:
+            return step
+
+
+def _step(operation: Operation, weighted: bool) -> Step | None:
+    """Return what an operation between softmax and a product is; None for what attention does not have."""
+    name = operation.name
+    if name in _CASTS:
+        return Step("cast", operation)
+    if name in _RESHAPES:
+        return Step("shape", operation)
+    if name in ("transpose", "permute", "T", "mT"):
+        return Step("transpose", operation) if weighted else None
+    if name == "identity":
+        return Step("other", operation)
+    if weighted:
+        return Step("dropout", operation, operation.layer) if name == "dropout" else None
+    if name in ("mul", "div"):
+        return Step("scale", operation)
+    if name in ("add", "sub"):
+        return Step("add", operation)
+    if name in ("masked_fill", "where"):
+        return Step("fill", operation)
+    return None
+
+
+def _through_layer(module: Module, call: cst.Call, weighted: bool) -> _Chain | None:
+    """Look through dropout that the file does not show in full: ``self.attn_drop(weights)``."""
+    name = (last_name(call.func) or "").lower()
+    if not weighted or "drop" not in name or len(call.args) != 1 or call.args[0].star:
+        return None
+    if module.qualified(call.func) is not None:
+        return None
+    chain = _chain(module, call.args[0].value, weighted)
+    return chain.with_step(Step("other")) if chain is not None else None
+
+
+def _through_name(module: Module, name: cst.Name, weighted: bool) -> _Chain | None:
+    chains = []
+    for binding in module.bindings(name):
+        definition = operations_of(module).definition(binding)
         if definition is None:
             return None
-        self.bindings[binding] = None
-        self.visiting.add(binding)
-        try:
-            if isinstance(definition, cst.AugAssign):
-                operation = operations_of(self.module).of(definition)
-                return self._through(operation, weighted) if operation is not None else None
-            assert isinstance(definition, cst.BaseExpression)
-            return self.chain(definition, weighted)
-        finally:
-            self.visiting.discard(binding)
-
-    def _optional(self, chains: Sequence[tuple[Binding, _Chain]]) -> _Chain:
-        """Return of the chains of ``if mask is not None: scores = scores + mask`` the one with the mask."""
-        ordered = sorted(chains, key=lambda pair: len(pair[1].inner) + len(pair[1].outer))
-        binding, longest = ordered[-1]
-        test = self._only_statement_of(binding)
-        shorter = ordered[0][1]
-        if (
-            len(ordered) == 2
-            and test is not None
-            and longest.inner
-            and longest.inner[1:] == shorter.inner
-            and longest.outer == shorter.outer
-            and longest.softmax is shorter.softmax
-        ):
-            return dataclasses.replace(
-                longest, inner=(dataclasses.replace(longest.inner[0], optional=test), *shorter.inner)
-            )
-        self.straight = False
-        return longest
-
-    def _only_statement_of(self, binding: Binding) -> cst.If | None:
-        """Return the ``if``, without ``else``,
-        of which the statement that makes a binding is all there is.
-        """
-        tree = self.module.tree
-        line = tree.statement(binding.node)
-        block = tree.parent(line)
-        test = tree.parent(block) if block is not None else None
-        if not isinstance(test, cst.If) or test.orelse is not None or test.body is not block:
+        if module.tree.contains(definition, name):
+            # In a loop, what a variable was in the iteration before adds nothing to what it begins with.
+            continue
+        chain = _defined_by(module, definition, weighted)
+        if chain is None:
             return None
-        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or len(test.body.body) != 1:
-            return None
-        return None if isinstance(tree.parent(test), cst.If) else test
+        chains.append((binding, chain))
+    if not chains or len({chain.scores.node for _, chain in chains}) != 1:
+        return None
+    found = chains[0][1] if len(chains) == 1 else _optional(module, chains)
+    bindings = (one for binding, chain in chains for one in (binding, *chain.bindings))
+    return dataclasses.replace(
+        found,
+        reads=frozenset((name,)).union(*(chain.reads for _, chain in chains)),
+        bindings=tuple(dict.fromkeys(bindings)),
+        straight=found.straight and all(chain.straight for _, chain in chains),
+    )
+
+
+def _defined_by(module: Module, definition: cst.CSTNode, weighted: bool) -> _Chain | None:
+    if isinstance(definition, cst.AugAssign):
+        operation = operations_of(module).of(definition)
+        return _through(module, operation, weighted) if operation is not None else None
+    assert isinstance(definition, cst.BaseExpression)
+    return _chain(module, definition, weighted)
+
+
+def _optional(module: Module, chains: Sequence[tuple[Binding, _Chain]]) -> _Chain:
+    """Return of the chains of ``if mask is not None: scores = scores + mask`` the one with the mask."""
+    ordered = sorted(chains, key=lambda pair: len(pair[1].inner) + len(pair[1].outer))
+    binding, longest = ordered[-1]
+    test = _only_statement_of(module, binding)
+    shorter = ordered[0][1]
+    if (
+        len(ordered) == 2
+        and test is not None
+        and longest.inner
+        and longest.inner[1:] == shorter.inner
+        and longest.outer == shorter.outer
+        and longest.softmax is shorter.softmax
+    ):
+        return dataclasses.replace(
+            longest, inner=(dataclasses.replace(longest.inner[0], optional=test), *shorter.inner)
+        )
+    return dataclasses.replace(longest, straight=False)
+
+
+def _only_statement_of(module: Module, binding: Binding) -> cst.If | None:
+    """Return the ``if``, without ``else``, of which the statement that makes a binding is all there is."""
+    tree = module.tree
+    line = tree.statement(binding.node)
+    block = tree.parent(line)
+    test = tree.parent(block) if block is not None else None
+    if not isinstance(test, cst.If) or test.orelse is not None or test.body is not block:
+        return None
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or len(test.body.body) != 1:
+        return None
+    return None if isinstance(tree.parent(test), cst.If) else test
 
 
 def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
@@ -305,10 +303,10 @@ def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
     for index, operand in enumerate(operands):
         if not _may_hold_weights(module, operand):
             continue
-        walk = _Walk(module)
-        chain = walk.chain(operand, True)
+        chain = _chain(module, operand, True)
         if chain is None or chain.softmax is None:
             continue
+        uses = _other_uses(module, chain)
         found = Attention(
             product,
             chain.softmax,
@@ -316,10 +314,10 @@ def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
             index == 0,
             chain.outer,
             chain.inner,
-            tuple(module.tree.statement(b.node) for b in walk.bindings),
-            walk.straight,
+            tuple(module.tree.statement(b.node) for b in chain.bindings),
+            chain.straight and _Reading.CHANGED not in uses,
         )
-        if _multiplies_keys(module, found) and not _read_elsewhere(module, walk):
+        if _multiplies_keys(module, found) and _Reading.ELSEWHERE not in uses:
             return found
     return None
 
@@ -476,57 +474,63 @@ def _dimensions(operation: Operation) -> list[cst.BaseExpression]:
 # ---------------------------------------------------------------------- other uses
 
 
-def _read_elsewhere(module: Module, walk: _Walk) -> bool:
-    """Return whether scores or weights are used for anything but the product with the values."""
-    return any(
-        use not in walk.consumed and not _harmless(module, use, walk)
-        for binding in walk.bindings
+class _Reading(enum.Enum):
+    """What else scores or weights are read for."""
+
+    HARMLESS = enum.auto()
+    """Their shape, say, or a message."""
+    CHANGED = enum.auto()
+    """They are changed in place, or kept from overflowing, on the way to the product with the values."""
+    ELSEWHERE = enum.auto()
+    """Anything else."""
+
+
+def _other_uses(module: Module, chain: _Chain) -> set[_Reading]:
+    """Return what scores and weights are used for besides the product with the values."""
+    return {
+        _reading(module, use)
+        for binding in chain.bindings
         for use in module.uses(binding)
-    )
+        if use not in chain.reads
+    }
 
 
-def _harmless(module: Module, use: cst.Name, walk: _Walk) -> bool:
+def _reading(module: Module, use: cst.Name) -> _Reading:
     tree = module.tree
     parent = tree.parent(use)
-    if isinstance(parent, (cst.AugAssign, cst.Del)):
-        return True
-    if isinstance(parent, cst.Attribute) and parent.value is use:
-        if parent.attr.value in _METADATA:
-            return True
-        outer = tree.parent(parent)
-        if isinstance(outer, cst.Call) and outer.func is parent:
-            if parent.attr.value.endswith("_") and isinstance(tree.parent(outer), cst.Expr):
+    match parent:
+        case cst.AugAssign() | cst.Del() | cst.Assert():
+            return _Reading.HARMLESS
+        case cst.Attribute(attr=cst.Name(name)) if name in _METADATA:
+            return _Reading.HARMLESS
+        case cst.Attribute(attr=cst.Name(name)) if tree.is_called(parent):
+            call = tree.parents[parent]
+            if name.endswith("_") and isinstance(tree.parent(call), cst.Expr):
                 # ``scores.masked_fill_(mask, -inf)`` as a statement of its own
-                walk.straight = False
-                return parent.attr.value in ("masked_fill_", "mul_", "div_", "add_")
-            if parent.attr.value in _LARGEST:
-                walk.straight = False
-                return _is_subtracted(module, outer, use)
-    if isinstance(parent, cst.Subscript) and parent.value is use:
-        above = tree.parent(parent)
-        if isinstance(above, cst.AssignTarget):
-            walk.straight = False
-            return True
-    if isinstance(parent, cst.Arg):
-        call = tree.parent(parent)
-        if isinstance(call, cst.Call):
-            name = module.qualified(call.func) or ""
+                masked = name in ("masked_fill_", "mul_", "div_", "add_")
+                return _Reading.CHANGED if masked else _Reading.ELSEWHERE
+            if name in _LARGEST and _is_subtracted(module, call, use):
+                return _Reading.CHANGED
+        case cst.Subscript(value=owner) if owner is use:
+            if isinstance(tree.parent(parent), cst.AssignTarget):
+                return _Reading.CHANGED
+        case cst.Arg():
+            call = tree.parents[parent]
+            name = (module.qualified(call.func) or "") if isinstance(call, cst.Call) else ""
             if name in ("torch.max", "torch.amax"):
-                walk.straight = False
-                return _is_subtracted(module, call, use)
-            if last_name(call.func) == "type_as":
-                # ``softmax(scores.float(), dim=-1).type_as(scores)``
-                return True
-            # What a fill is made of: ``torch.finfo(scores.dtype)``, ``torch.zeros_like(scores)``
-            return name.endswith("_like") or name == "builtins.print"
-    if isinstance(parent, (cst.Comparison, cst.Assert)):
-        return isinstance(parent, cst.Assert) or any(
-            isinstance(c.operator, (cst.Is, cst.IsNot)) for c in parent.comparisons
-        )
-    return False
+                return _Reading.CHANGED if _is_subtracted(module, call, use) else _Reading.ELSEWHERE
+            # ``softmax(scores.float(), dim=-1).type_as(scores)``, and what a fill is made of:
+            # ``torch.finfo(scores.dtype)``, ``torch.zeros_like(scores)``
+            alike = isinstance(call, cst.Call) and last_name(call.func) == "type_as"
+            if alike or name.endswith("_like") or name == "builtins.print":
+                return _Reading.HARMLESS
+        case cst.Comparison(comparisons=targets):
+            if any(isinstance(target.operator, (cst.Is, cst.IsNot)) for target in targets):
+                return _Reading.HARMLESS
+    return _Reading.ELSEWHERE
 
 
-def _is_subtracted(module: Module, largest: cst.Call, use: cst.Name) -> bool:
+def _is_subtracted(module: Module, largest: cst.CSTNode, use: cst.Name) -> bool:
     """Return whether ``scores.max(...)`` only keeps softmax
     from overflowing: ``scores - scores.max(...)[0]``.
     """

@@ -22,6 +22,7 @@ from .expansion import RepeatCall, is_literal_one, repeated_view
     fix="unsafe",
     on=cst.Call,
     mentions=("torch", ".repeat("),
+    named={cst.Call: ("repeat",)},
     remedy="Replace `repeat` with `expand`, which returns a view",
 )
 def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:

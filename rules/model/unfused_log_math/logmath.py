@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.algebra import argument, as_assigned, only_here, operand, plus_number
 from torchlint.semantics.constancy import same_later
+from torchlint.semantics.formulas import argument, as_assigned, only_here, operand, plus_number
 from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.sources import Path, Through, some, traced
 from torchlint.semantics.values import Kind

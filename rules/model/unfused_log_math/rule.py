@@ -61,12 +61,13 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
 
     ## Fix safety
 
-    The functions are equivalent. Where the results differ, the fused one is more accurate. The fix is unsafe
-    where it removes a small number that is added before the logarithm, for whole numbers (`1 + x` may
-    overflow) and for items of a dataset, which may be whole numbers, in files with complex numbers, which not
-    every release supports, where the program traces the functions that it calls or replaces them, and where a
-    layer such as `self.softmax(x)` no longer runs: hooks on it, which other files may register, are not
-    called.
+    The functions are equivalent. Where the results differ, the fused one is more accurate. The fix is
+    unsafe where it removes a small number that is added before the logarithm, where the function around
+    it asks what is infinite or no number (`torch.isinf`, `torch.nan_to_num`), which becomes less, for
+    whole numbers (`1 + x` may overflow) and for items of a dataset, which may be whole numbers, in files
+    with complex numbers, which not every release supports, where the program traces the functions that it
+    calls or replaces them, and where a layer such as `self.softmax(x)` no longer runs: hooks on it, which
+    other files may register, are not called.
 
     There is no fix where the input of the function may have changed by then (after
     `x = torch.softmax(x, -1)`, if other code uses the result too), where an operation would remain that
@@ -144,6 +145,16 @@ def _overflows(module: Module, fused: Fused) -> bool:
     return fused.function != "log_softmax" and any(may_hold(module, x, refused) for x in fused.read[:1])
 
 
+def _asks_for_infinities(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether the function around a node asks what is infinite or no number,
+    of which the fused one makes less.
+    """
+    function = module.function(node)
+    around = function.body if function is not None else module.tree.root
+    return not _INFINITIES.isdisjoint(module.tree.names_in(around))
+
+
+_INFINITIES = frozenset({"isinf", "isposinf", "isneginf", "isfinite", "isnan", "nan_to_num", "nan_to_num_"})
 _STEPS = ("log", "softmax", "sigmoid", "exp", "sum")
 
 
@@ -159,6 +170,7 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
         edits += [remove_statement(module, statement) for statement in each.removed]
     exact = all(each.exact and not _overflows(module, each) for each in family)
     exact = exact and not complex_numbers(module) and not observed(module, *_STEPS)
+    exact = exact and not _asks_for_infinities(module, node)
     hooked = any(
         runs_layer(module, (each.replaced, *each.removed), each.arguments)
         for each in family

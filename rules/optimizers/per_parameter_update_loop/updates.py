@@ -319,7 +319,6 @@ class _Body:
     module: Module
     tensors: set[str] = field(default_factory=set)
     keys: set[str] = field(default_factory=set)
-    aliases: dict[str, cst.BaseExpression] = field(default_factory=dict)
 
     def effects(self) -> list[Effect] | None:
         """Return the changes of one iteration, in source order;
@@ -529,11 +528,11 @@ class _Body:
                     yield None
             case cst.Name(name):
                 if self._tensor(target) is None:
-                    yield from self._named(statement, [(name, value)])
+                    yield from self._named([(target, value)])
             case cst.Tuple() if isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
                 pairs = zip(target.elements, value.elements, strict=True)
-                named = [(t.value.value, v.value) for t, v in pairs if isinstance(t.value, cst.Name)]
-                yield from self._named(statement, named)
+                named = [(t.value, v.value) for t, v in pairs if isinstance(t.value, cst.Name)]
+                yield from self._named(named)
             case cst.Attribute(attr=cst.Name("data" | "grad")) | cst.Subscript():
                 tensor = self._tensor(target)
                 if isinstance(value, cst.Name) and value.value == "None":
@@ -543,19 +542,31 @@ class _Body:
             case _:
                 yield None
 
-    def _named(
-        self, statement: cst.CSTNode, named: Sequence[tuple[str, cst.BaseExpression]]
-    ) -> Iterator[Effect | None]:
+    def _named(self, named: Sequence[tuple[cst.Name, cst.BaseExpression]]) -> Iterator[Effect | None]:
         """Yield a name for something that is computed from the parameters,
         without anything else happening.
         """
         for name, value in named:
-            if name in self.aliases or self._names_in(value) & {name}:
+            if self._stands_for(name) is not None or name.value in self._names_in(value):
                 yield None
                 return
             if not all(self._is_plain(node) for node in self.module.tree.descendants(value)):
                 yield None
-            self.aliases[name] = value
+
+    def _stands_for(self, node: cst.CSTNode) -> cst.BaseExpression | None:
+        """Return the expression of the body that a name stands for, its first if it is given several.
+
+        All others are views of the same tensor: the body is no update otherwise.
+        """
+        if not isinstance(node, cst.Name):
+            return None
+        tree, order = self.module.tree, self.module.tree.order
+        for binding in self.module.bindings(node):
+            value = _given_by(binding) if binding.kind is BindingKind.ASSIGN else None
+            if value is not None and tree.contains(self.loop.body, binding.node):
+                if order[binding.node] < order[node] and not tree.contains(value, node):
+                    return value
+        return None
 
     def _names_in(self, value: cst.BaseExpression) -> set[str]:
         """Return the names that an expression is made of, however they are called in between."""
@@ -656,10 +667,11 @@ class _Body:
         suffix = ""
         while True:
             match node:
-                case cst.Name(name) if name in self.aliases:
-                    node = self.aliases[name]
                 case cst.Name(name):
-                    return f"{name}{suffix}" if name in self.tensors else None
+                    named = self._stands_for(node)
+                    if named is None:
+                        return f"{name}{suffix}" if name in self.tensors else None
+                    node = named
                 case cst.Attribute(attr=cst.Name("data"), value=inner):
                     node = inner
                 case cst.Attribute(attr=cst.Name("grad"), value=inner):
@@ -680,7 +692,7 @@ class _Body:
     def _mentioned(self, node: cst.BaseExpression) -> set[str]:
         """Return the tensors of the iteration that an expression is computed from."""
         found: set[str] = set()
-        seen: set[str] = set()
+        seen: set[cst.BaseExpression] = set()
         waiting: list[cst.CSTNode] = [node]
         while waiting:
             current = waiting.pop()
@@ -691,10 +703,11 @@ class _Body:
                 if tensor is not None:
                     found.add(tensor)
                     continue
-                if isinstance(current, cst.Name) and current.value in self.aliases:
-                    if current.value not in seen:
-                        seen.add(current.value)
-                        waiting.append(self.aliases[current.value])
+                named = self._stands_for(current)
+                if named is not None:
+                    if named not in seen:
+                        seen.add(named)
+                        waiting.append(named)
                     continue
             if isinstance(current, (cst.Arg, cst.Attribute)):
                 waiting.append(current.value)
@@ -707,23 +720,21 @@ class _Body:
 
     def _expanded(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """Return what a name of the body stands for."""
-        while isinstance(node, cst.Name) and node.value in self.aliases:
-            node = self.aliases[node.value]
+        while (named := self._stands_for(node)) is not None:
+            node = named
         return node
 
-    def _parts(self, node: cst.BaseExpression, seen: set[str] | None = None) -> Iterator[cst.BaseExpression]:
+    def _parts(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """Yield an expression, and what the names in it stand for."""
-        seen = set() if seen is None else seen
-        yield node
-        for inner in self.module.tree.descendants(node):
-            if (
-                isinstance(inner, cst.Name)
-                and inner.value not in seen
-                and inner.value in self.aliases
-                and self.module.names.is_read(inner)
-            ):
-                seen.add(inner.value)
-                yield from self._parts(self.aliases[inner.value], seen)
+        found = {node: None}
+        waiting = [node]
+        while waiting:
+            part = waiting.pop()
+            yield part
+            named = map(self._stands_for, self.module.tree.descendants(part))
+            new = dict.fromkeys(one for one in named if one is not None and one not in found)
+            found.update(new)
+            waiting += new
 
     def _is_random(self, given: Sequence[cst.BaseExpression]) -> bool:
         return any(

@@ -28,6 +28,7 @@ from .pickled import loads_object, saved_as, saves, saves_objects
     measured=False,
     on=cst.Call,
     mentions=("torch", ".load(|import load|, load"),
+    named={cst.Call: ("load",)},
     remedy="Pass `weights_only=True`, which requires torch 1.13",
 )
 def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:

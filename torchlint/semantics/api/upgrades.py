@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from torchlint.semantics.api.changes import Upgrade, dropped, of, renamed
-from torchlint.semantics.api.upgrades_audio import ROWS as _AUDIO
+from torchlint.semantics.api.upgrades_domains import ROWS as _DOMAIN_LIBRARIES
 from torchlint.semantics.api.upgrades_subsystems import ROWS as _SUBSYSTEMS
 from torchlint.semantics.api.upgrades_torch import ROWS as _TORCH
-from torchlint.semantics.api.upgrades_vision import ROWS as _VISION
 
 __all__ = ["ARGUMENTS", "SYMBOLS", "UPGRADES", "Upgrade"]
 
@@ -136,7 +135,7 @@ ACCELERATE: Final = of(
     dropped("use_seedable_sampler", "set it in `dataloader_config`", removed="1.0"),
 )
 
-UPGRADES: Final = (*TORCH, *_TORCH, *_SUBSYSTEMS, *_VISION, *_AUDIO, *TRANSFORMERS, *ACCELERATE)
+UPGRADES: Final = (*TORCH, *_TORCH, *_SUBSYSTEMS, *_DOMAIN_LIBRARIES, *TRANSFORMERS, *ACCELERATE)
 """All rows."""
 
 

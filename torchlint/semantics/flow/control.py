@@ -226,6 +226,24 @@ class ControlFlow:
                 return function  # type: ignore[return-value]
         return self.tree.of(node).root
 
+    def exits(self, function: cst.CSTNode) -> Sequence[cst.Return | cst.Yield]:
+        """Return where a function of the file hands something out, in source order:
+        its ``return`` statements and ``yield`` expressions.
+        """
+        return self._exits.get(function, ())
+
+    def yields(self, function: cst.CSTNode) -> Sequence[cst.Yield]:
+        """Return the ``yield`` expressions of a function of the file: a generator function has some."""
+        return [each for each in self.exits(function) if isinstance(each, cst.Yield)]
+
+    @cached_property
+    def _exits(self) -> dict[cst.CSTNode, list[cst.Return | cst.Yield]]:
+        found: dict[cst.CSTNode, list[cst.Return | cst.Yield]] = {}
+        exits: list[cst.Return | cst.Yield] = self.tree.nodes(cst.Return, cst.Yield)
+        for node in exits:
+            found.setdefault(self.root(node), []).append(node)
+        return found
+
     @remembered
     def of(self, root: Root) -> FunctionFlow:
         """Return the graph of a function, a lambda or the module."""

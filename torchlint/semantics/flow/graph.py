@@ -56,6 +56,13 @@ _ENDING = frozenset(
 """The calls behind which nothing runs: they end the program, or the test, by an exception."""
 
 
+def iterable_of(loop: Loop) -> cst.BaseExpression | None:
+    """Return what a ``for`` loop or comprehension goes through; None for a ``while`` loop."""
+    if isinstance(loop, COMPREHENSIONS):
+        return loop.for_in.iter
+    return loop.iter if isinstance(loop, cst.For) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A test and its outcome: what is known at the start of a block. No test is a negation.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -357,8 +357,10 @@ def _lead(results: Results) -> str:
         return f"{_plural(len(found), 'measurement')}: {told}." if told else "No fix was measured."
     (measurement,) = results.measurements
     head = words.headline(measurement)
+    if head is None and results.interrupted:
+        return "Nothing was measured."
     if head is None:
-        return "No fix was measured." if measurement.syncs is None else _sync_lead(measurement)
+        return words.what_to_do(measurement) or _sync_lead(measurement)
     return f"{words.what_to_do(measurement)} {_outcome(measurement, head)}"
 
 
@@ -435,6 +437,7 @@ def _table(results: Results) -> Table:
         if words.ranked(results):
             places = (words.briefly(results.machine, measurement) for _, measurement, _ in members)
             rows = tuple(replace(row, place=place) for row, place in zip(rows, places, strict=True))
+        rows = rows if bench else _gathered(rows)
         last = members[-1][1]
         floor = () if bench or last.noise is None else (_noise_row(last, last.noise, axis),)
         groups.append(Group(subject, rule_name(subject) if bench else "", rows, floor))
@@ -452,6 +455,25 @@ def _table(results: Results) -> Table:
             for name, heading in _COLUMNS.items()
             if any(getattr(row, name) != words.NOTHING for row in every)
         ),
+    )
+
+
+def _gathered(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows, those of which nothing but the verdict is known as one for each verdict."""
+    figures = ("times", "memory", "syncs", "kernels", "collectives")
+    bare: dict[Verdict, list[Row]] = {}
+    for row in rows:
+        if row.agreement is Agreement.UNCHECKED and {getattr(row, name) for name in figures} == {
+            words.NOTHING
+        }:
+            bare.setdefault(row.verdict, []).append(row)
+    several = {id(row): found for found in bare.values() if len(found) > 1 for row in found}
+    return tuple(
+        replace(row, title=words.listed([item.title for item in found]), rule="", notes=(), patch="")
+        if (found := several.get(id(row)))
+        else row
+        for row in rows
+        if id(row) not in several or several[id(row)][0] is row
     )
 
 

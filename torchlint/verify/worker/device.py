@@ -99,16 +99,26 @@ class Cuda(Device):
         return torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
 
     def keep_history(self) -> None:
-        self._keeps = torch.cuda.is_initialized() and not torch._C._cuda_isHistoryEnabled()
-        if self._keeps:
-            torch.cuda.memory._record_memory_history(stacks="python", max_entries=MOST_ALLOCATIONS)
+        kept: Any = getattr(torch._C, "_cuda_isHistoryEnabled", lambda: False)
+        if not torch.cuda.is_initialized() or kept():
+            return
+        try:
+            torch.cuda.memory._record_memory_history(
+                context="alloc", stacks="python", max_entries=MOST_ALLOCATIONS
+            )
+            self._keeps = True
+        except (RuntimeError, TypeError, ValueError):  # an allocator, or a release of torch, without it
+            self._keeps = False
 
     def history(self) -> list[dict[str, Any]]:
         if not self._keeps:
             return []
         self._keeps = False
-        traces = torch.cuda.memory._snapshot()["device_traces"]
-        torch.cuda.memory._record_memory_history(enabled=None)
+        try:
+            traces = torch.cuda.memory._snapshot()["device_traces"]
+            torch.cuda.memory._record_memory_history(enabled=None)
+        except RuntimeError:
+            return []
         found: list[dict[str, Any]] = traces[torch.cuda.current_device()]
         # What came first is overwritten in a history that is full.
         return found if len(found) < MOST_ALLOCATIONS else []

@@ -88,13 +88,14 @@ class Roles:
 
     def stop(self, steps: int) -> dict[str, Any]:
         """Return the roles at the peak of so many steps, and follow them no longer."""
-        lines = at_peak(self._device.history(), self._project)
+        history = self._device.history()
         self._enter(FORWARD)
         for handle in self._handles:
             handle.remove()
         for owner, name, original in self._patched:
             setattr(owner, name, original)
-        found = self.now() | {"gradients": self._at_peak, "when": self._when, "lines": lines}
+        found = self.now() | {"gradients": self._at_peak, "when": self._when}
+        found["lines"] = at_peak(history, self._project)
         found["differentiates"] = self._backwards > 0 and self._when != UPDATE
         # Of more backward passes a step than one, or without a reset, gradients are accumulated on purpose.
         if self._zeroed and self._backwards <= steps:
