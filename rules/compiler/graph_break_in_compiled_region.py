@@ -17,7 +17,7 @@ from torchlint.semantics.usage import feeds_host_engine
 
 _REMEDIES = {
     Cause.STATE: "Keep it in a tensor, or change it outside the compiled code",
-    Cause.NUMBER: "Compute with the tensor itself",
+    Cause.NUMBER: "Compute with the tensor itself, or get the number outside the compiled code",
     Cause.DECISION: "Use `torch.where`, or branch outside the compiled code",
     Cause.SHAPE: "Keep the shape fixed, and mask elements with `torch.where`",
     Cause.CALL: "Call it outside the compiled code",

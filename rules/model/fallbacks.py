@@ -16,6 +16,9 @@ def with_fused_kernel(module: Module, node: cst.CSTNode) -> bool:
     return owner is not None and any("kernel" in module.source(mark) for mark in owner.decorators)
 
 
+_BESIDE = ("_python", "_fallback", "_reference", "_naive")
+
+
 def known_to_author(module: Module, node: cst.CSTNode, function: str) -> bool:
     """Return whether the function around knows what torch has as ``function``: it calls it, too,
     or says so.
@@ -24,7 +27,7 @@ def known_to_author(module: Module, node: cst.CSTNode, function: str) -> bool:
     if around is None:
         return False
     documented = around.get_docstring() or ""
-    if around.name.value.endswith(("_python", "_fallback", "_reference")) or f"F.{function}" in documented:
+    if around.name.value.endswith(_BESIDE) or f"F.{function}" in documented:
         return True
     return any(
         isinstance(part, cst.Name) and part.value == function for part in module.tree.descendants(around.body)

@@ -105,9 +105,18 @@ def _made(module: Module, call: cst.Call) -> Iterator[Finding]:
     fix = _without(module, call)
     yield Finding(
         call,
-        "`Variable` is obsolete since torch 0.4: it returns a detached tensor, like `.detach()`",
+        f"`Variable` is obsolete since torch 0.4: it returns {_like(module, given)}",
         fix=fix,
     )
+
+
+def _like(module: Module, given: dict[str, cst.BaseExpression] | None) -> str:
+    """Return what a `Variable` is, in words."""
+    wanted = given.get("requires_grad") if given is not None else None
+    differentiated = wanted is not None and module.value(wanted).constant is True
+    if differentiated:
+        return "what `.detach().requires_grad_()` does"
+    return "a detached tensor, like `.detach()`"
 
 
 def _arguments(call: cst.Call) -> dict[str, cst.BaseExpression] | None:
