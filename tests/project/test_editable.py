@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from torchlint import cli
 from torchlint.commands import build
@@ -14,6 +14,7 @@ from torchlint.options import Options
 from torchlint.project.exposure import Exposure
 from torchlint.project.layout import Layout, Layouts
 
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "projects"
 SITE = ".venv/lib/python3.12/site-packages"
 PTH = f"{SITE}/__editable__.engine-1.0.pth"
 FINDER = f"{SITE}/__editable___engine_1_0_finder.py"
@@ -82,10 +83,15 @@ def leads(file: Path, name: str) -> str | None:
     return path if place.definition is None else f"{path}:{place.definition.name}"
 
 
+def run(*arguments: str) -> Result:
+    """A run over findings of any impact."""
+    words = [*arguments, "--impact", "low"]
+    return CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), words, prog_name="torchlint")
+
+
 def check(*arguments: str | Path) -> tuple[list[str], str]:
     """The codes of the findings of a run, with the names of their files, and what it prints besides."""
-    words = ["check", *map(str, arguments), "--impact", "low", "--select", "TL202", "--output-format", "json"]
-    result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), words, prog_name="torchlint")
+    result = run("check", *map(str, arguments), "--select", "TL202", "--output-format", "json")
     found = [f"{Path(item['filename']).name}:{item['code']}" for item in json.loads(result.stdout)]
     return found, result.stderr
 
@@ -188,6 +194,17 @@ def test_findings_follow_the_environment_also_from_the_cache(work: Path) -> None
     assert check("app")[0] == ["train.py:TL202"]
     (work / PTH).unlink()
     assert check("app")[0] == []
+
+
+def test_a_fix_does_not_change_what_another_project_may_use_otherwise(work: Path) -> None:
+    """In one project both files would be changed."""
+    program = FIXTURES / "two_files" / "bad_sigmoid_layer"
+    texts = {name: (program / f"{name}.py").read_text() for name in ("critics", "objectives", "train")}
+    lay(work, {PTH: "{work}/engine/src\n", "engine/src/critics.py": texts.pop("critics")})
+    lay(work, {f"app/{name}.py": text for name, text in texts.items()})
+    result = run("check", "--select", "TL408", "--unsafe-fixes", "--output-format", "json", "--isolated")
+    (found,) = json.loads(result.stdout)
+    assert found["fix"] is None
 
 
 @pytest.mark.parametrize(

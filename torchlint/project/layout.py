@@ -16,7 +16,6 @@ from torchlint.files import TooManyError, files_below, is_excluded, repository
 from torchlint.options import AUTO, Options
 from torchlint.project.configs import named_by
 from torchlint.project.roots import (
-    INIT,
     editable,
     environment_of,
     imported_names,
@@ -241,20 +240,24 @@ class Layouts:
         environment = environment_of(root, top)
         if environment not in self._editable:
             self._editable[environment] = editable(environment)
+        if not self._editable[environment]:
+            return layout
+        folders = {up for folder in {file.parent for file in own} for up in (folder, *folder.parents)}
         elsewhere, remaining, installed = {}, {}, {}
         for name, place in self._editable[environment].items():
             inside = _as_below(place, top)
             if inside is None:
                 elsewhere[name] = place
-            elif own.isdisjoint((inside, inside / INIT)):
-                remaining[name] = inside
-            else:
+            elif inside in own or inside in folders:
                 installed[name] = inside
+            else:
+                remaining[name] = inside
         files, new = dict.fromkeys(layout.files), layout.files
         while remaining and new:
-            names = {name for file in new for name in imported_names(self._text(file))}
+            first = {name: name.partition(".")[0] for name in remaining}
+            imported = self._imported(new, frozenset(first.values()))
             new = ()
-            for name in [name for name in remaining if name.partition(".")[0] in names]:
+            for name in [name for name in remaining if first[name] in imported]:
                 place = remaining.pop(name)
                 found = self._files_at(place, top, MOST_FILES - len(files))
                 if found is None:
@@ -289,12 +292,19 @@ class Layouts:
         own = tuple(file for file in found if self._is_own(file, place))
         return own if len(own) <= most else None
 
-    def _text(self, file: Path) -> str:
-        try:
-            data = self._content(file)
-            return (read_bytes(file) if data is None else data).decode("utf-8", "replace")
-        except SourceError:
-            return ""
+    def _imported(self, files: Iterable[Path], modules: frozenset[str]) -> frozenset[str]:
+        """Return those of some top-level modules that files may import."""
+        found: set[str] = set()
+        for file in files:
+            try:
+                data = self._content(file)
+                text = (read_bytes(file) if data is None else data).decode("utf-8", "replace")
+            except SourceError:
+                continue
+            # Most texts have none of the words.
+            if any(module in text for module in modules - found):
+                found |= modules.intersection(imported_names(text))
+        return frozenset(found)
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Return whether a file belongs to this project, and to no other one within it."""
