@@ -235,9 +235,11 @@ def discover(
     for path in paths:
         path = absolute(path)
         if is_folder(path):
-            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore, root, warnings)):
+            if not (
+                force_exclude and is_excluded(path, True, options_for, respect_gitignore, root, warnings)
+            ):
                 found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
-        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore, root, warnings)):
+        elif not (force_exclude and is_excluded(path, False, options_for, respect_gitignore, root, warnings)):
             found.add(path)
     return Discovery(tuple(_distinct(sorted(found))), tuple(dict.fromkeys(warnings)))
 
@@ -285,7 +287,7 @@ def _same_entry(path: Path, other: Path) -> bool:
         return False
 
 
-def _excluded(
+def is_excluded(
     path: Path,
     directory: bool,
     options_for: Callable[[Path], Options],

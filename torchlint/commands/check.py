@@ -429,11 +429,14 @@ def _debug_projects(terminal: Terminal, layouts: Layouts, files: Collection[Path
         )
     for layout in layouts.found:
         index = layout.index()
-        for file in sorted(index.unreadable):
+        for file in sorted(index.unreadable - layout.lent):
             terminal.debug(f"{file} cannot be parsed, so other files are checked without it")
-        for file in sorted(layout.members.intersection(files) - index.unreadable):
+        for file in sorted(layout.members.intersection(files) - index.unreadable - layout.lent):
             for each in graph.unresolved(index, file):
                 terminal.debug(f"{file}:{each.row}: not found in the project: {each.statement}")
+            for name, place in layout.elsewhere:
+                if row := graph.row_of_import(index, file, name):
+                    terminal.debug(f"{file}:{row}: {name} is installed from {place}, which is not analyzed")
 
 
 def _runner() -> Callable[..., Iterator[Result]]:

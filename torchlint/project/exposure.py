@@ -18,7 +18,8 @@ class Exposure:
     """What others may use of the files of a project.
 
     What a library exports is for everybody who installs it. Of an application all users are files of the
-    project, unless it loads code under names that it computes.
+    project, unless it loads code under names that it computes. Another project has files of its own that use
+    what it lends to this one.
     """
 
     def __init__(self, index: Index) -> None:
@@ -27,6 +28,8 @@ class Exposure:
 
     def is_open(self, file: Path, name: str) -> bool:
         """Return whether code out of sight may use a name of the top level of a file."""
+        if file in self._index.lent:
+            return True
         if self._loads_by_name or self._names_nowhere & {file.stem, file.parent.name}:
             return True
         if self._is_looked_into(file):

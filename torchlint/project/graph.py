@@ -94,6 +94,14 @@ def unresolved(index: Index, file: Path) -> tuple[Unresolved, ...]:
     return tuple(dict.fromkeys(Unresolved(_spelt(link), link.statement.row) for link in missing))
 
 
+def row_of_import(index: Index, file: Path, name: str) -> int:
+    """Return the line in which a file first imports a module, or one within it,
+    that is not of the project; 0 without one.
+    """
+    found = (link.statement for link in index.links(file) if not link.places)
+    return next((each.row for each in found if f"{each.module}.".startswith(f"{name}.")), 0)
+
+
 def kind_of(index: Index, file: Path) -> FileKind:
     """Return what a file is there for, as its name, its text and the files that import it show."""
     record = index.record(file)

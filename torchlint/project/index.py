@@ -66,6 +66,7 @@ class Index:
         configs: Configs | None = None,
         *,
         notebooks: Iterable[Path] = (),
+        lent: Iterable[Path] = (),
         library: bool = False,
         record: Callable[[Source], Record] = record,
     ) -> None:
@@ -75,6 +76,8 @@ class Index:
         self._record = record
         self.files = frozenset(files)
         self.notebooks = frozenset(notebooks)
+        self.lent = frozenset(lent)
+        """Those of the files that belong to other projects, where they have users that nobody sees."""
         self._sources: dict[Path, Source] = {}
         self._texts: dict[Path, str] = {}
         self._records: dict[Path, Record] = {}
@@ -450,9 +453,10 @@ class Index:
     @cached_property
     def _members(self) -> frozenset[str]:
         """The files of the project, and the folders with one in them, or in a folder below."""
-        root = self.folders.root
+        tops = [self.folders.root, *(place for _, place in self.folders.packages)]
         inner = {file.parent for file in self.files}
-        folders = {up for folder in inner for up in (folder, *folder.parents) if up.is_relative_to(root)}
+        every = {up for folder in inner for up in (folder, *folder.parents)}
+        folders = {folder for folder in every if any(map(folder.is_relative_to, tops))}
         return frozenset(map(str, self.files | folders))
 
     # ------------------------------------------------------------------ names

@@ -12,11 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint.documents import is_document
-from torchlint.files import TooManyError, files_below
+from torchlint.files import TooManyError, files_below, is_excluded, repository
 from torchlint.options import AUTO, Options
 from torchlint.project.configs import named_by
-from torchlint.project.roots import is_built, is_marked, is_root, roots_around, roots_of
-from torchlint.source import is_notebook, most_bytes
+from torchlint.project.roots import (
+    editable,
+    environment_of,
+    imported_names,
+    is_built,
+    is_marked,
+    is_root,
+    roots_around,
+    roots_of,
+)
+from torchlint.source import SourceError, is_folder, is_notebook, most_bytes, read_bytes
 
 if TYPE_CHECKING:
     from torchlint.project.index import Index
@@ -46,6 +55,12 @@ class Layout:
     """Those of the files that are notebooks."""
     configurable: frozenset[Path] = frozenset()
     """The files of YAML and JSON that programs may name."""
+    installed: tuple[tuple[str, Path], ...] = ()
+    """The packages and modules that are installed editable, and lie in the same repository."""
+    lent: frozenset[Path] = frozenset()
+    """Those of the files that belong to other projects, which are installed editable."""
+    elsewhere: tuple[tuple[str, Path], ...] = ()
+    """Those that are not looked at: they lie outside of the repository, are excluded, or too large."""
 
     def with_texts(self, texts: Mapping[Path, str]) -> Layout:
         """Return the layout in which some files say something else than on the disk:
@@ -53,7 +68,8 @@ class Layout:
         """
         if not texts or not self.configurable:
             return self
-        programs = {path for path in texts if path in self.members and not is_document(path)}
+        own = self.members - self.lent
+        programs = {path for path in texts if path in own and not is_document(path)}
         programs.update(file for file, named in self.configs.items() if not texts.keys().isdisjoint(named))
 
         def content(path: Path) -> bytes | None:
@@ -100,9 +116,10 @@ class Layout:
         configs = Configs(self.root, self.configs)
         made = record if known is None else known.of
         return Index(
-            source_folders(self.root, self.src),
+            source_folders(self.root, self.src, self.installed),
             self.files,
             configs,
+            lent=self.lent,
             notebooks=self.notebooks,
             library=self.library,
             record=made,
@@ -131,6 +148,7 @@ class Layouts:
         self._too_large: set[Path] = set()
         self._roots: dict[tuple[Path, bool], Path] = {}
         self._are_roots: dict[Path, bool] = {}
+        self._editable: dict[Path, dict[str, Path]] = {}
         self.given_up: list[Path] = []
         """The roots of projects that have too many folders or files to be looked at."""
 
@@ -207,7 +225,86 @@ class Layouts:
         options = self._options_for(root)
         named = named_by(files, root, documents, self._content)
         notebooks = frozenset(filter(self._is_notebook, files))
-        return Layout(root, files, options.project_kind, options.src, named, notebooks, frozenset(documents))
+        kind, src = options.project_kind, options.src
+        layout = Layout(root, files, kind, src, named, notebooks, frozenset(documents))
+        return self._with_installed(layout)
+
+    def _with_installed(self, layout: Layout) -> Layout:
+        """Return the layout with what its files import from editable installations, and what that imports.
+
+        Only what lies in the same repository is looked at: the findings in a file do not depend on which
+        others are checked with it.
+        """
+        root, own = layout.root, layout.members
+        top = repository(root) or root
+        environment = environment_of(root, top)
+        if environment not in self._editable:
+            self._editable[environment] = editable(environment)
+        if not self._editable[environment]:
+            return layout
+        folders = {up for folder in {file.parent for file in own} for up in (folder, *folder.parents)}
+        elsewhere, remaining, installed = {}, {}, {}
+        for name, place in self._editable[environment].items():
+            inside = _as_below(place, top)
+            if inside is None:
+                elsewhere[name] = place
+            elif inside in own or inside in folders:
+                installed[name] = inside
+            else:
+                remaining[name] = inside
+        files, new = dict.fromkeys(layout.files), layout.files
+        while remaining and new:
+            first = {name: name.partition(".")[0] for name in remaining}
+            imported = self._imported(new, frozenset(first.values()))
+            new = ()
+            for name in [name for name in remaining if first[name] in imported]:
+                place = remaining.pop(name)
+                found = self._files_at(place, top, MOST_FILES - len(files))
+                if found is None:
+                    elsewhere[name] = place
+                    continue
+                installed[name] = place
+                new += tuple(file for file in found if file not in files)
+                files.update(dict.fromkeys(found))
+        lent = frozenset(files) - own
+        return replace(
+            layout,
+            files=tuple(files),
+            notebooks=layout.notebooks | frozenset(filter(self._is_notebook, lent)),
+            installed=tuple(sorted(installed.items())),
+            lent=lent,
+            elsewhere=tuple(sorted(elsewhere.items())),
+        )
+
+    def _files_at(self, place: Path, top: Path, most: int) -> tuple[Path, ...] | None:
+        """Return the files of a package, or of a module that is a file, in a repository; None if they are
+        excluded or ignored, more than ``most``, or in too many folders.
+        """
+        gitignore, folder = self._respect_gitignore, is_folder(place)
+        if is_excluded(place, folder, self._options_for, gitignore, top, []):
+            return None
+        if not folder:
+            return (place,)
+        try:
+            found = files_below(place, self._options_for, respect_gitignore=gitignore, most=MOST_FOLDERS)
+        except TooManyError:
+            return None
+        own = tuple(file for file in found if self._is_own(file, place))
+        return own if len(own) <= most else None
+
+    def _imported(self, files: Iterable[Path], modules: frozenset[str]) -> frozenset[str]:
+        """Return those of some top-level modules that files may import."""
+        found: set[str] = set()
+        for file in files:
+            try:
+                data = self._content(file)
+                text = (read_bytes(file) if data is None else data).decode("utf-8", "replace")
+            except SourceError:
+                continue
+            # Most texts have none of the words.
+            if any(module in text for module in modules - found):
+                found |= modules.intersection(imported_names(text))
+        return frozenset(found)
 
     def _is_own(self, file: Path, root: Path) -> bool:
         """Return whether a file belongs to this project, and to no other one within it."""
@@ -229,3 +326,11 @@ class Layouts:
         if folder not in self._are_roots:
             self._are_roots[folder] = is_root(folder)
         return self._are_roots[folder]
+
+
+def _as_below(place: Path, top: Path) -> Path | None:
+    """Return a place as the files below ``top`` are spelled, whatever links lead there; None for another."""
+    try:
+        return top / place.resolve().relative_to(top.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return None

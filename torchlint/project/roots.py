@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigError
@@ -116,7 +117,8 @@ class SourceFolders:
     """The folders of a project in which top-level modules are looked up.
 
     ``declared`` are those that the project names: in its build metadata, or as ``src`` in its configuration.
-    ``packages`` are packages that its build metadata gives another name than that of their folder.
+    ``packages`` are packages that its build metadata gives another name than that of their folder, and what
+    is installed editable.
     """
 
     root: Path
@@ -147,10 +149,13 @@ class SourceFolders:
                 yield folder, name[len(package) + 1 :]
 
 
-def source_folders(root: Path, named: Sequence[str] = ()) -> SourceFolders:
+def source_folders(
+    root: Path, named: Sequence[str] = (), installed: Sequence[tuple[str, Path]] = ()
+) -> SourceFolders:
     """Return the source folders of a project; ``named`` are those of its configuration, relative to the root.
 
     Those of its build metadata are what an editable installation puts on the path, or maps names to.
+    ``installed`` are packages that an environment maps names to.
     """
     pyproject = _pyproject(root)
     placed = dict(_placed(root, pyproject))
@@ -158,8 +163,87 @@ def source_folders(root: Path, named: Sequence[str] = ()) -> SourceFolders:
     declared = dict.fromkeys(folder for name in below if is_folder(folder := root / name))
     packages = {package: root / folder for package, folder in placed.items() if package}
     return SourceFolders(
-        root, tuple(declared), tuple((name, folder) for name, folder in packages.items() if is_folder(folder))
+        root,
+        tuple(declared),
+        (*((name, folder) for name, folder in packages.items() if is_folder(folder)), *installed),
     )
+
+
+def environment_of(root: Path, top: Path) -> Path:
+    """Return the folder with the installed packages of a project: of the nearest ``.venv`` or ``venv`` beside
+    it, or above it as far as ``top``. Without one it is that of the running interpreter.
+    """
+    for folder in (root, *root.parents):
+        for name in (".venv", "venv"):
+            if is_file(folder / name / "pyvenv.cfg"):
+                found = sorted((folder / name).glob("lib/python*/site-packages"))
+                return found[-1] if found else folder / name / "Lib" / "site-packages"
+        if folder == top:
+            break
+    return Path(sysconfig.get_paths()["purelib"])
+
+
+def editable(environment: Path) -> dict[str, Path]:
+    """Return the packages and modules of editable installations in an environment, each by its name.
+
+    Those are what is in the folders that ``*.pth`` files name, and what the import hooks of setuptools map
+    names to. Nothing is executed.
+    """
+    found: dict[str, Path] = {}
+    try:
+        names = sorted(os.listdir(environment))  # noqa: PTH208  - names are enough
+    except OSError:
+        return found
+    for name in names:
+        if name.endswith(".pth"):
+            for line in _read(environment / name).splitlines():
+                if line.strip() and not line.startswith(("#", "import ", "import\t")):
+                    for module, place in _top_level(environment / line.strip()):
+                        found.setdefault(module, place)
+        elif name.startswith("__editable__") and name.endswith("_finder.py"):
+            for module, place in _mapped(_read(environment / name)):
+                found.setdefault(module, place)
+    return found
+
+
+def _top_level(folder: Path) -> Iterator[tuple[str, Path]]:
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208  - names are enough
+    except (OSError, ValueError):
+        return
+    for name in names:
+        if name.removesuffix(".py").isidentifier() and (found := module_at(folder, name.removesuffix(".py"))):
+            yield name.removesuffix(".py"), found.parent if found.name == INIT else found
+
+
+def _mapped(finder: str) -> Iterator[tuple[str, Path]]:
+    """Yield the modules that an import hook of setuptools finds; the path of a file is without its suffix."""
+    for written in _MAPPING.findall(finder):
+        try:
+            pairs = list(_pairs(ast.literal_eval(written)))
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        for name, path in pairs:
+            place = Path(path)
+            if not (place.is_absolute() and place.name and all(map(str.isidentifier, name.split(".")))):
+                continue
+            if is_folder(place):
+                yield name, place
+            elif is_file(module := place.with_name(f"{place.name}.py")):
+                yield name, module
+
+
+_MAPPING = re.compile(r"^MAPPING\b[^=\n]*=\s*(\{[^{}]*\})", re.MULTILINE)
+
+
+def imported_names(text: str) -> Iterator[str]:
+    """Yield the names of top-level modules that a program or notebook may import, and others besides."""
+    for statement in _IMPORTED.finditer(text):
+        yield from _FIRST.findall(statement[1] or statement[2])
+
+
+_FIRST = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_IMPORTED = re.compile(r"""\b(?:import|from)[ \t]+([\w., \t]+)|import_module\(\s*["'](\w+)""")
 
 
 def is_built(root: Path) -> bool:
@@ -274,7 +358,7 @@ def _read(path: Path) -> str:
 
 def module_at(folder: Path, name: str) -> Path | None:
     """Return what a dotted name is below a source folder: a file,
-    or a folder that is a package without a file.
+    or a folder that is a package without a file. Without a name it is the package, or the module, itself.
 
     As for the interpreter, a package goes before a module of its name, and both before such a folder.
     """
@@ -283,4 +367,4 @@ def module_at(folder: Path, name: str) -> Path | None:
         return place / INIT
     if name and is_file(module := place.with_name(f"{place.name}.py")):
         return module
-    return place if is_folder(place) else None
+    return place if is_folder(place) or (not name and is_file(place)) else None

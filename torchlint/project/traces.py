@@ -139,7 +139,8 @@ class Contents:
         return self._shapes[layout.root]
 
     def _shape(self, layout: Layout) -> bytes:
-        digest = sha256(_named(layout.root) + repr((layout.kind, layout.src)).encode() + b"\0")
+        settings = layout.kind, layout.src, layout.installed
+        digest = sha256(_named(layout.root) + repr(settings).encode("utf-8", "surrogateescape") + b"\0")
         for name in SETTINGS:
             try:
                 digest.update(read_bytes(layout.root / name, _LARGEST_METADATA))
