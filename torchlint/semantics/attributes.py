@@ -1,7 +1,7 @@
 """What the methods of a class set on ``self`` and read from it, by name or by a name that code makes.
 
-``setattr(self, f"conv{i}", ...)``, ``self.add_module(...)`` and ``getattr(self, ...)`` count; a class is
-taken together with its bases and subclasses in the file, since they share the object.
+``setattr(self, f"conv{i}", ...)`` and ``self.add_module(...)`` count; a class is taken together with its
+bases and subclasses in the file, since they share the object.
 """
 
 from __future__ import annotations
