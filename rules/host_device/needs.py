@@ -369,7 +369,9 @@ def _is_on_bar(module: Module, place: cst.CSTNode) -> bool:
     """Return whether a progress bar gets a text, or what is given to it."""
     statement = module.flow.statement(place)
     return any(
-        isinstance(outer, cst.Call) and last_name(outer.func) in _BAR_METHODS
+        isinstance(outer, cst.Call)
+        and isinstance(outer.func, cst.Attribute)
+        and outer.func.attr.value in _BAR_METHODS
         for outer in (place, *module.tree.ancestors(place))
         if module.tree.contains(statement, outer)
     )

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
-from torchlint.semantics.attributes import SEQUENTIAL, SelfAttributes, pattern_of
-from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
+from torchlint.semantics.attributes import SelfAttributes, pattern_of
+from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, SEQUENTIAL, WRAPPERS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Source, Through, onward, steps, traced

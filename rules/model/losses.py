@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.attributes import SEQUENTIAL
+from torchlint.semantics.layers import SEQUENTIAL
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.operations import Operation, operations_of

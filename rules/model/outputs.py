@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import libcst as cst
 
 from torchlint.fixes import Edits, elsewhere, remove_argument, remove_statement, replace, spell
-from torchlint.semantics.attributes import SEQUENTIAL
 from torchlint.semantics.formulas import argument
-from torchlint.semantics.layers import RETURNS_SELF
+from torchlint.semantics.layers import RETURNS_SELF, SEQUENTIAL
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sinks import ONWARD, Path, Standing, Use, UseKind, Verdict, sinks
 from torchlint.semantics.wholeprogram import calls_shown, users_shown

@@ -1,7 +1,7 @@
 """What the methods of a class set on ``self`` and read from it, by name or by a name that code makes.
 
-``setattr(self, f"conv{i}", ...)``, ``self.add_module(...)`` and ``getattr(self, ...)`` count; a class is
-taken together with its bases and subclasses in the file, since they share the object.
+``setattr(self, f"conv{i}", ...)`` and ``self.add_module(...)`` count; a class is taken together with its
+bases and subclasses in the file, since they share the object.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from torchlint.semantics.remembered import remembered
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-
-SEQUENTIAL = "torch.nn.Sequential"
 
 
 class SelfAttributes(Part):
@@ -57,32 +55,6 @@ class SelfAttributes(Part):
         classes = self.module.classes
         related = dict.fromkeys(info.node for info in classes.info(owner).lineage)
         return tuple(related | dict.fromkeys(classes.heirs(owner)))
-
-    def is_sequential_class(self, definition: cst.ClassDef | None) -> bool:
-        """Return whether a class is ``nn.Sequential`` but for its constructor."""
-        if definition is None:
-            return False
-        qualified = [self.module.qualified(base.value) for base in definition.bases]
-        if SEQUENTIAL not in qualified:
-            return False
-        methods = {
-            statement.name.value
-            for statement in definition.body.body
-            if isinstance(statement, cst.FunctionDef)
-        }
-        return not methods & {"forward", "__call__", "__getitem__", "__iter__"}
-
-    def fills_own_sequence(self, call: cst.CSTNode | None) -> bool:
-        """Return whether the call is ``super().__init__(layers...)`` of a sequence class."""
-        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
-            return False
-        owner = call.func.value
-        is_super = (
-            isinstance(owner, cst.Call) and isinstance(owner.func, cst.Name) and owner.func.value == "super"
-        )
-        if call.func.attr.value != "__init__" or not is_super:
-            return False
-        return self.is_sequential_class(self.enclosing_class(call))
 
     @cached_property
     def attribute_reads(self) -> dict[str, list[cst.Attribute]]:
@@ -232,22 +204,6 @@ class SelfAttributes(Part):
             return value.definition in family
         made = self.module.qualified(value.origin.func) if isinstance(value.origin, cst.Call) else None
         return made is None and value.cls is None
-
-    def getattrs(self, owner: cst.ClassDef) -> list[tuple[cst.Call, str]]:
-        """Return the calls ``getattr(self, name)`` of a class and its family,
-        with the pattern of the name.
-        """
-        family = self.family(owner)
-        return [(call, name) for call, name in self._getattr_calls if self.enclosing_class(call) in family]
-
-    @cached_property
-    def _getattr_calls(self) -> list[tuple[cst.Call, str]]:
-        found = []
-        for call in self.tree.nodes(cst.Call):
-            if isinstance(call.func, cst.Name) and call.func.value == "getattr" and len(call.args) >= 2:
-                if self.is_self(call.args[0].value):
-                    found.append((call, pattern_of(call.args[1].value)))
-        return found
 
 
 def part_of(value: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.BaseExpression | None:

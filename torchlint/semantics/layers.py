@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 MODULE_LIST = "torch.nn.ModuleList"
+SEQUENTIAL = "torch.nn.Sequential"
 # Functions that hand back the layer given to them, changed in place.
 WRAPPERS = frozenset(
     {

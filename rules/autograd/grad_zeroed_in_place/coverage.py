@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, Kind
 
@@ -64,37 +66,67 @@ def reaches_every_parameter(module: Module, call: cst.Call) -> bool:
     region: cst.CSTNode | None = next(iter(module.flow.loops(call)), module.function(call))
     if not isinstance(region, (cst.For, cst.While, cst.FunctionDef)):
         return False
-    if not _is_straight(module, region.body, frozenset()):
+    if not _is_straight(module, region.body):
         return False
     return all(map(_all_alike, (module, *module.companions("Module"))))
 
 
-def _is_straight(module: Module, body: cst.CSTNode, seen: frozenset[Function]) -> bool:
-    return all(_stays(module, node, seen) for node in module.tree.descendants(body))
+def _is_straight(module: Module, region: cst.CSTNode) -> bool:
+    """Return whether nothing in a region, or in functions that it leads to, decides what is computed."""
+
+    def look(body: cst.CSTNode) -> tuple[list[cst.CSTNode], list[cst.CSTNode]]:
+        home = module.home(body)
+        onward: list[cst.CSTNode] = []
+        for node in home.tree.descendants(body):
+            if _stays(home, node):
+                continue
+            callee = home.callee(node) if isinstance(node, cst.Call) else None
+            if callee is None:
+                return [node], []
+            onward.append(callee.body)
+        return [], onward
+
+    return not gathered(region, look, {})
 
 
-def _stays(module: Module, node: cst.CSTNode, seen: frozenset[Function]) -> bool:
-    """Return whether a part of an iteration does not decide what is computed in it."""
+def _stays(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether a part of an iteration does not decide by itself what is computed in it."""
     match node:
         case cst.IfExp(body=one, orelse=other) | cst.BooleanOperation(left=one, right=other):
             return _is_test(module, node) or all(module.value(side).kind in _PLAIN for side in (one, other))
         case cst.If() | cst.Match() | cst.Try() | cst.TryStar():
             return all(_only_reports(module, inner) for inner in module.tree.descendants(node))
-        case cst.For() | cst.While() | cst.ListComp() | cst.GeneratorExp() | cst.DictComp():
-            return not any(_runs_model(module, inner) for inner in module.tree.nodes_within(node, cst.Call))
+        case cst.For() | cst.While() | cst.ListComp() | cst.SetComp() | cst.GeneratorExp() | cst.DictComp():
+            return not any(
+                _may_run_model(module, inner) for inner in module.tree.nodes_within(node, cst.Call)
+            )
         case cst.Subscript():
             constant = all(_is_constant(module, element.slice) for element in node.slice)
             return constant or module.value(node.value).kind in (Kind.TENSOR, Kind.NDARRAY)
         case cst.Call():
-            return _is_known(module, node, seen)
+            return _is_known(module, node)
     return True
 
 
 def _is_test(module: Module, node: cst.CSTNode) -> bool:
-    parent = module.tree.parent(node)
-    if isinstance(parent, (cst.BooleanOperation, cst.UnaryOperation)):
-        return _is_test(module, parent)
-    return isinstance(parent, (cst.If, cst.While, cst.IfExp, cst.Assert)) and parent.test is node
+    """Return whether a node is a test, or an operand of one: its outcome is used for nothing else."""
+    match module.flow.condition(node):
+        case cst.If(test=test) | cst.While(test=test) | cst.IfExp(test=test) | cst.Assert(test=test):
+            return any(node is part for part in _operands(test))
+    return False
+
+
+def _operands(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield a test, and what it puts together by its operators."""
+    pending = [test]
+    while pending:
+        part = pending.pop()
+        yield part
+        match part:
+            case cst.BooleanOperation(left=left, right=right):
+                pending += (right, left)
+            case cst.UnaryOperation(expression=inner):
+                pending.append(inner)
 
 
 def _is_constant(module: Module, index: cst.BaseSlice) -> bool:
@@ -116,14 +148,20 @@ def _only_reports(module: Module, node: cst.CSTNode) -> bool:
     return not isinstance(node, _ASSIGNING)
 
 
-def _runs_model(module: Module, call: cst.Call) -> bool:
-    return module.value(call.func).kind is Kind.MODULE or (
-        isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward"
+def _may_run_model(module: Module, call: cst.Call) -> bool:
+    """Return whether a call runs a model or a backward pass, or a function of the program, which may."""
+    return (
+        module.value(call.func).kind is Kind.MODULE
+        or module.callee(call) is not None
+        or (isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward")
     )
 
 
-def _is_known(module: Module, call: cst.Call, seen: frozenset[Function]) -> bool:
-    """Return whether the same parameters take part in a call each time, if any do."""
+def _is_known(module: Module, call: cst.Call) -> bool:
+    """Return whether the same parameters take part in a call each time, if any do.
+
+    A function of the program is not known by the call: that depends on what it does.
+    """
     called = module.value(call.func)
     if called.kind is Kind.MODULE:
         return called.definition is not None or (called.cls or "").startswith("torch.nn.")
@@ -139,11 +177,9 @@ def _is_known(module: Module, call: cst.Call, seen: frozenset[Function]) -> bool
             return True
         if owner.kind is Kind.MODULE and call.func.attr.value in _OF_MODELS:
             return True
-    callee = module.callee(call)
-    if callee is not None:
-        home = module.home(callee)
-        return callee in seen or _is_straight(home, callee.body, seen | {callee})
-    return all(not argument.star and module.value(argument.value).kind in _PLAIN for argument in call.args)
+    return module.callee(call) is None and all(
+        not argument.star and module.value(argument.value).kind in _PLAIN for argument in call.args
+    )
 
 
 # --- models -------------------------------------------------------------------------------------------------

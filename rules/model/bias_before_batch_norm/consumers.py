@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
-from torchlint.semantics.attributes import SEQUENTIAL, SelfAttributes, may_be_same
-from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
-from torchlint.semantics.remembered import solved
+from torchlint.semantics.attributes import SelfAttributes, may_be_same, pattern_of
+from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, SEQUENTIAL, WRAPPERS
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import alike
@@ -184,7 +184,7 @@ def _takes_layer(module: Module, use: Use) -> Verdict[_Fact]:
             if owner is None:
                 return _SOMETHING
             reads = _reads(module, use.by, use.by.attr.value)
-            if attributes.is_sequential_class(owner):
+            if _is_sequence(module, owner):
                 return (*reads, *_filled_in(module, own_filling(module, use.by), use.node, None))
             return reads
         case UseKind.STORED if isinstance(use.by, cst.Subscript):
@@ -270,7 +270,7 @@ def _reads(
     if owner is None:
         return ()
     found: list[cst.BaseExpression] = [*attributes.self_reads(owner, name)]
-    found += [call for call, wanted in attributes.getattrs(owner) if may_be_same(name, wanted)]
+    found += [call for call, wanted in _getattrs(module, owner) if may_be_same(name, wanted)]
     if "*" not in name and not path:
         family = attributes.family(owner)
         for attribute in attributes.foreign_reads(name):
@@ -280,6 +280,25 @@ def _reads(
             if bias or (_taken_apart(attribute, above) and attributes.may_belong(attribute, family)):
                 found.append(attribute)
     return tuple(Standing(read, path) for read in found)
+
+
+def _getattrs(module: Module, owner: cst.ClassDef) -> list[tuple[cst.Call, str]]:
+    """Return the calls ``getattr(self, name)`` of a class and its family, with the pattern of the name."""
+    attributes = SelfAttributes.of(module)
+    family = attributes.family(owner)
+    return [
+        (call, name) for call, name in _getattr_calls(module) if attributes.enclosing_class(call) in family
+    ]
+
+
+@remembered
+def _getattr_calls(module: Module) -> list[tuple[cst.Call, str]]:
+    found = []
+    for call in module.tree.nodes(cst.Call):
+        if isinstance(call.func, cst.Name) and call.func.value == "getattr" and len(call.args) >= 2:
+            if SelfAttributes.is_self(call.args[0].value):
+                found.append((call, pattern_of(call.args[1].value)))
+    return found
 
 
 def _taken_apart(attribute: cst.Attribute, above: cst.CSTNode | None) -> bool:
@@ -302,7 +321,7 @@ def _given(module: Module, use: Use) -> Verdict[_Fact]:
     call, argument, name = use.call, use.argument, called(module, use.call)
     if name in WRAPPERS:
         return Standing(call) if call.args[0] is argument else _SOMETHING
-    if name == SEQUENTIAL or attributes.fills_own_sequence(call):
+    if name == SEQUENTIAL or _fills_own_sequence(module, call):
         return _step(module, use)
     if name in _HARMLESS_FUNCTIONS or name in _ITERATING - LISTS:
         return ()
@@ -310,7 +329,7 @@ def _given(module: Module, use: Use) -> Verdict[_Fact]:
         return Standing(call)
     registered = attributes.registered_name(argument)
     if registered is not None:
-        own = attributes.is_sequential_class(attributes.enclosing_class(call))
+        own = _is_sequence(module, attributes.enclosing_class(call))
         order = _filled_in(module, own_filling(module, call), use.node, None) if own else ()
         return (*_reads(module, argument, registered), *order)
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in FILLING_METHODS:
@@ -321,12 +340,32 @@ def _given(module: Module, use: Use) -> Verdict[_Fact]:
 # --- the order of a sequence --------------------------------------------------------------------------------
 
 
+def _is_sequence(module: Module, definition: cst.ClassDef | None) -> bool:
+    """Return whether a class is ``nn.Sequential`` but for its constructor."""
+    if definition is None:
+        return False
+    if SEQUENTIAL not in [module.qualified(base.value) for base in definition.bases]:
+        return False
+    methods = {
+        statement.name.value for statement in definition.body.body if isinstance(statement, cst.FunctionDef)
+    }
+    return not methods & {"forward", "__call__", "__getitem__", "__iter__"}
+
+
+def _fills_own_sequence(module: Module, call: cst.Call) -> bool:
+    """Return whether the call is ``super().__init__(layers...)`` of a sequence class."""
+    match call.func:
+        case cst.Attribute(value=cst.Call(func=cst.Name("super")), attr=cst.Name("__init__")):
+            return _is_sequence(module, SelfAttributes.of(module).enclosing_class(call))
+    return False
+
+
 def _step(module: Module, use: Use) -> tuple[_Fact | Standing, ...]:
     """Return what comes behind an argument of ``nn.Sequential(...)``, and what reads it out of there."""
     call, steps = use.call, argument_steps(use.call.args)
     index = use.call.args.index(use.argument)
     known = not any(step.many for step in steps)
-    own = SelfAttributes.of(module).fills_own_sequence(call)
+    own = _fills_own_sequence(module, call)
     filling = filling_of(module, owner_of(module, call))
     if filling is not None and filling.broken:
         return (_SOMETHING,)
@@ -455,7 +494,7 @@ def _becomes(module: Module, use: Use) -> Verdict[cst.Call | Gap]:
                 return use.call
             if name in LISTS:
                 return Standing(use.call)
-            if name == "builtins.len" or SelfAttributes.of(module).fills_own_sequence(use.call):
+            if name == "builtins.len" or _fills_own_sequence(module, use.call):
                 return ()
             match use.call.func:
                 case cst.Attribute(value=owner, attr=cst.Name(method)) if method in FILLING_METHODS:

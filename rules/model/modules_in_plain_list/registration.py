@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.families import DROPOUTS, LAYERS_WITH_PARAMETERS
-from torchlint.semantics.attributes import SEQUENTIAL, SelfAttributes
+from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
+from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, SEQUENTIAL, WRAPPERS
 from torchlint.semantics.lexicon import Role, denotes, has
 from torchlint.semantics.names import AttributeBinding, BindingKind, ScopeKind, unpacked
 from torchlint.semantics.remembered import remembered
