@@ -19,7 +19,7 @@ from .scaling import unscaled
     measured=False,
     on=cst.Call,
     named={cst.Call: ("backward",)},
-    mentions=("torch", "backward", "step(", "%|accum|micro"),
+    mentions=("torch", "backward", "step(", "%|accum|micro|chunk("),
 )
 def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
