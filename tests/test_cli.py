@@ -677,6 +677,21 @@ def test_a_config_that_cannot_be_followed_exits_with_2() -> None:
     )
 
 
+def test_the_config_of_another_project_within_does_not_matter_unless_its_files_are_asked_for() -> None:
+    Path("setup.py").write_text("")
+    Path("a.py").write_text("import torch\n")
+    inner = Path("vendored")
+    inner.mkdir()
+    (inner / "b.py").write_text("import torch\n")
+    config = inner / "torchlint.toml"
+    config.write_text("selct = ['ZZ']\n")
+    assert lint("a.py").exit_code == 2  # It is the same project so far.
+    (inner / "pyproject.toml").write_text("")
+    assert (lint("a.py").exit_code, lint(str(inner / "b.py")).exit_code) == (0, 2)
+    config.write_text("selct = [\n")
+    assert (lint("a.py").exit_code, lint(".").exit_code) == (0, 2)
+
+
 def test_a_directory_without_programs_is_told() -> None:
     result = lint()
     assert (result.exit_code, result.stdout) == (0, "All checks passed!\n")

@@ -245,6 +245,13 @@ def test_run_text(settings: LintSettings) -> None:
     assert (result.diagnostics, source.encode(source.text)) == ((), codecs.BOM_UTF8 + b"new\r\n")
     result, source = run_text(b"\xff", path, settings, FIX)
     assert (said(result), source) == ([("TL001", "byte 0xff is not valid utf-8")], None)
+    remedy = result.diagnostics[0].remedy
+    assert remedy is not None
+    assert remedy.startswith("Save the file as UTF-8, or declare its encoding")
+    assert (
+        run_text(b"\xff", Path("a.ipynb"), settings, CHECK)[0].diagnostics[0].remedy
+        == "Save the file as UTF-8"
+    )
 
 
 CHANGES = [

@@ -443,3 +443,32 @@ def test_mistakes(comment: str, message: str) -> None:
     assert mistake.remedy.startswith(("Use ", "List a rule "))
     assert mistake.row == 1
     assert 7 <= mistake.span.start < mistake.span.end < len(text)
+
+
+@pytest.mark.parametrize(
+    ("comment", "meant"),
+    [
+        ("noqa TL202", ["TL202"]),
+        ("noqa item-in-hot-loop", ["item-in-hot-loop"]),
+        ("noqa: TL202", []),
+        ("noqa", []),
+        ("noqa because TL202 is wrong", []),
+        ("noqa E501", []),
+    ],
+)
+def test_a_noqa_without_a_colon_is_reported_where_it_suppresses_something(
+    comment: str, meant: list[str]
+) -> None:
+    read = suppressions(f"x\nx  # {comment}\nx  # {comment}\n")
+    read.apply([finding(2)])
+    assert [(mistake.row, mistake.remedy) for mistake in read.without_colon()] == [
+        (2, f"Write `# noqa: {rule}`") for rule in meant
+    ]
+
+
+def test_what_is_said_of_a_noqa_without_a_colon_is_not_suppressed_by_it() -> None:
+    text = "import torch\nx = torch.zeros(3).cuda()  # noqa TL201{}\n"
+    settings = LintSettings(rules=("TL201", "TL003"))
+    for more, codes in (("", ["TL003"]), ("  # noqa: TL003", [])):
+        found = check(Source(PATH, text.format(more)), settings)
+        assert [diagnostic.code for diagnostic in found] == codes

@@ -718,10 +718,11 @@ def _suppress(
     if INVALID in settings.rules:
         remarks += (_mistaken(source, mistake) for mistake in suppressions.mistakes)
     left += suppressions.apply(remarks)
-    if settings.reasons and INVALID in settings.rules:
+    if INVALID in settings.rules:
         # A bare `noqa` would suppress what is said of itself.
-        missing = [_mistaken(source, mistake) for mistake in suppressions.without_reason()]
-        left += suppressions.apply(missing, blanket=False)
+        missing = suppressions.without_reason() if settings.reasons else ()
+        about = [_mistaken(source, mistake) for mistake in (*suppressions.without_colon(), *missing)]
+        left += suppressions.apply(about, blanket=False)
     return left
 
 

@@ -688,7 +688,7 @@ def _unwritten(data: bytes, item: _Item, mode: Mode, around: Surroundings, failu
 def _untreated(path: Path, error: SourceError) -> Diagnostic:
     from torchlint.checker import SYNTAX_ERROR
 
-    return _about_file(SYNTAX_ERROR, path, error.reason, error.position)
+    return _about_file(SYNTAX_ERROR, path, error.reason, error.position, error.remedy)
 
 
 def _failed(path: Path, reason: str) -> Result:
@@ -697,11 +697,13 @@ def _failed(path: Path, reason: str) -> Result:
     return Result(path, (_about_file(CRASH, path, reason, Position(1, 1)),))
 
 
-def _about_file(code: str, path: Path, message: str, place: Position) -> Diagnostic:
+def _about_file(
+    code: str, path: Path, message: str, place: Position, remedy: str | None = None
+) -> Diagnostic:
     """Return a diagnostic for a file whose text is not known."""
     from torchlint.checker import own_diagnostic
 
-    diagnostic = own_diagnostic(code, Source(path, ""), Span(0, 0), message)
+    diagnostic = own_diagnostic(code, Source(path, ""), Span(0, 0), message, remedy=remedy)
     return replace(diagnostic, start=place, end=place, noqa_row=place.row)
 
 

@@ -55,13 +55,15 @@ _KINDS = {
 class SourceError(Exception):
     """A file that cannot be read as text or written back.
 
-    ``reason`` is one sentence without a full stop; ``position`` is where the offending byte stands.
+    ``reason`` is one sentence without a full stop; ``position`` is where the offending byte stands, and
+    ``remedy`` what to do about it, if that is known.
     """
 
-    def __init__(self, reason: str, position: Position | None = None) -> None:
+    def __init__(self, reason: str, position: Position | None = None, remedy: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.position = position or Position(1, 1)
+        self.remedy = remedy
 
 
 class StaleSourceError(SourceError):
@@ -131,7 +133,7 @@ class Source:
         try:
             text = body.decode(encoding)
         except UnicodeDecodeError as error:
-            raise undecodable(body, error, encoding) from error
+            raise undecodable(body, error, encoding, _ENCODED) from error
         except (LookupError, ValueError) as error:
             raise SourceError(f"`{encoding}` is not a text encoding") from error
         if (nul := text.find("\0")) >= 0:
@@ -698,6 +700,9 @@ def _reason(error: Exception, path: Path) -> str:
     return str(error)
 
 
+_ENCODED = "Save the file as UTF-8, or declare its encoding in the first line: `# -*- coding: latin-1 -*-`"
+
+
 def _declared_encoding(data: bytes, body: bytes) -> str:
     # Newer versions of Python decode the first two lines, too, and refuse a NUL in them. Where it is, the
     # decoder tells.
@@ -718,10 +723,13 @@ def _declared_encoding(data: bytes, body: bytes) -> str:
     return "utf-8" if encoding == "utf-8-sig" else encoding
 
 
-def undecodable(body: bytes, error: UnicodeDecodeError, encoding: str) -> SourceError:
+def undecodable(
+    body: bytes, error: UnicodeDecodeError, encoding: str, remedy: str = "Save the file as UTF-8"
+) -> SourceError:
     """Return why ``body`` is no text in ``encoding``, and where."""
     before = body[: error.start].decode(encoding, "replace")
-    return SourceError(f"byte 0x{body[error.start]:02x} is not valid {encoding}", _end_position(before))
+    reason = f"byte 0x{body[error.start]:02x} is not valid {encoding}"
+    return SourceError(reason, _end_position(before), remedy)
 
 
 def _sentence(text: str) -> str:

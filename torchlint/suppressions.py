@@ -89,7 +89,8 @@ class Directive:
 
     ``first`` and ``last`` are the rows that it covers; ``ends`` are the last rows of those entries of a
     ``disable`` that are enabled again. A ``trailing`` one covers what starts in its row, and whatever a
-    statement that ends there reports. The ``marker`` is the word of the project that stands for the entries.
+    statement that ends there reports. The ``marker`` is the word of the project that stands for the entries,
+    and ``meant`` the rule that a ``noqa`` without a colon is followed by.
     """
 
     verb: Verb
@@ -97,6 +98,7 @@ class Directive:
     span: Span
     entries: tuple[Entry, ...]
     marker: str = ""
+    meant: str = ""
     first: int = 0
     last: int = 0
     trailing: bool = False
@@ -280,7 +282,9 @@ class _Reader:
         end = match.end()
         if match["colon"] is None:
             span = Span(base + match.start(), base + end)
-            self.directives.append(Directive(Verb.NOQA, comment, span, ()))
+            word = _WORD.match(comment.text[end:].lstrip())
+            meant = word[0] if word is not None and self._resolve(word[0]) else ""
+            self.directives.append(Directive(Verb.NOQA, comment, span, (), meant=meant))
             return end
         entries: list[Entry] = []
         at = match.end()
@@ -527,6 +531,14 @@ class Suppressions:
                 yield Mistake(
                     "this suppression gives no reason", directive.span, directive.comment.row, remedy
                 )
+
+    def without_colon(self) -> Iterator[Mistake]:
+        """Yield the bare ``noqa`` that suppress something, and are followed by a rule as if that were all."""
+        for directive in self.directives:
+            if directive.meant and directive.concerns:
+                message = f"`noqa` without a colon suppresses every rule, not only `{directive.meant}`"
+                remedy = f"Write `# noqa: {directive.meant}`"
+                yield Mistake(message, directive.span, directive.comment.row, remedy)
 
     def _removal(self, directive: Directive, idle: list[int]) -> Edit:
         left = set(idle)

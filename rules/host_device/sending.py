@@ -297,7 +297,7 @@ def _gathers(module: Module, node: cst.BaseExpression) -> bool:
     )
 
 
-COMPUTED = "Compute it on the device: give `device=` to the functions that make what it is computed from"
+COMPUTED = "Compute it on the device: pass `device=` to the functions that create what it is computed from"
 """What to do with a tensor that is ``computed_from_kernels``."""
 
 

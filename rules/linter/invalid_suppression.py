@@ -13,7 +13,8 @@ def invalid_suppression(node: object, module: Module) -> Iterator[Finding]:
     `# torchlint:` comment without a list of rules in brackets.
 
     In a `# noqa:` list, which other tools read too, only codes that begin with `TL` and misspelled rule names
-    are checked.
+    are checked. `# noqa TL202`, without a colon, suppresses every rule, and is reported where it suppresses
+    anything.
 
     With [`require-suppression-reason`](../configuration.md#suppression-comments), suppressions that give no
     reason behind their list of rules are reported as well, and so is a bare `# noqa` that suppresses

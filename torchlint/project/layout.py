@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchlint.config import ConfigError
 from torchlint.documents import is_document
 from torchlint.files import TooManyError, files_below, is_excluded, repository
 from torchlint.options import AUTO, Options
@@ -212,7 +213,7 @@ class Layouts:
         try:
             found = files_below(
                 root,
-                self._options_for,
+                lambda folder: self._options_in(folder, root),
                 respect_gitignore=self._respect_gitignore,
                 most=most,
                 documents=documents,
@@ -306,13 +307,30 @@ class Layouts:
                 found |= modules.intersection(imported_names(text))
         return frozenset(found)
 
+    def _options_in(self, folder: Path, root: Path) -> Options:
+        """Return the options in a folder of the project with a root, or of another project within it,
+        whose configuration need not be valid: its files are not asked for.
+        """
+        try:
+            return self._options_for(folder)
+        except ConfigError:
+            if not self._is_another(folder, root):
+                raise
+            return self._options_for(root)
+
+    def _is_another(self, folder: Path, root: Path) -> bool:
+        """Return whether a folder below the root of a project belongs to another project within it."""
+        for place in (folder, *folder.parents):
+            if place == root:
+                break
+            if self._is_root(place):
+                return True
+        return False
+
     def _is_own(self, file: Path, root: Path) -> bool:
         """Return whether a file belongs to this project, and to no other one within it."""
-        for folder in file.parents:
-            if folder == root:
-                break
-            if self._is_root(folder):
-                return False
+        if self._is_another(file.parent, root):
+            return False
         most = most_bytes(self._is_notebook(file), self._options_for(file.parent).max_file_size)
         try:
             return not most or file.stat().st_size <= most
