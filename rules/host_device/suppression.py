@@ -19,9 +19,7 @@ SUPPRESSION = "Replace the loop with `torchvision.ops.nms(…)`"
 
 _COMPARING = frozenset({"lt", "le", "gt", "ge"})
 _SELECTING = frozenset({"torch.nonzero", "torch.where", "torch.logical_not", "torch.logical_and"})
-_OVERLAPS = frozenset(
-    {"torchvision.ops.box_iou", "torchvision.ops.boxes.box_iou", "torchvision.ops.generalized_box_iou"}
-)
+_OVERLAPS = frozenset({"torchvision.ops.box_iou", "torchvision.ops.boxes.box_iou"})
 
 
 def suppression(module: Module, node: cst.CSTNode) -> cst.While | None:
@@ -42,7 +40,7 @@ def suppresses(module: Module, loop: cst.While) -> bool:
     for node in module.tree.descendants(loop.body):
         match node:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=cst.Subscript() as rest):
-                if name in asked and _taken_from(rest) == name:
+                if name in asked and _taken_from(rest) == name and _takes_best(module, loop, name):
                     drops = drops or any(some(_by_overlap(module, part)) for part in _indices(rest))
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript())], value=value):
                 if any(isinstance(part, cst.Multiply) for part in module.tree.descendants(value)):
@@ -64,6 +62,21 @@ def first_wait(module: Module, loop: cst.While) -> cst.BaseExpression | None:
             if isinstance(node, (cst.Call, cst.Subscript)) and shape_wait(module, node):
                 return node
     return None
+
+
+def _takes_best(module: Module, loop: cst.While, name: str) -> bool:
+    """Return whether a loop takes the first or the last element of a variable: ``order[0]``, ``order[-1]``.
+
+    Sampling with rejection goes on with a part as well, and takes none before the others.
+    """
+    parts = (part for part in module.tree.descendants(loop.body) if isinstance(part, cst.Subscript))
+    return any(
+        isinstance(part.value, cst.Name)
+        and part.value.value == name
+        and isinstance(part.slice[0].slice, cst.Index)
+        and module.value(part.slice[0].slice.value).constant in (0, -1)
+        for part in parts
+    )
 
 
 def _taken_from(node: cst.BaseExpression) -> str | None:

@@ -21,7 +21,7 @@ def overlap(a, b):
 def loop(order, boxes, scores, threshold, weights):
     kept = []
     while {test}:
-        i = order[0]
+        i = {first}
         kept.append(i)
         {body}
 """
@@ -36,6 +36,7 @@ def loop(order, boxes, scores, threshold, weights):
         ("order.size(0)", "order = order[torch.where(torch.div(boxes, 2) < 1)[0]]", True),
         ("order.size(0)", "order = order[(boxes / 2 < 1).nonzero().squeeze() + 1]", True),
         ("order.size(0)", "order = order[~(overlap(boxes, scores) > threshold)]", True),
+        ("len(order) > 0", "last = order[-1]; order = order[boxes[order] / boxes[last] <= 1]", True),
         # Something else empties it, or is emptied.
         ("len(order) > 0", "order = order[1:]", False),
         ("len(order) > 0", "order = order[boxes[order] <= threshold]", False),
@@ -46,6 +47,13 @@ def loop(order, boxes, scores, threshold, weights):
     ],
 )
 def test_suppresses(test: str, body: str, expected: bool, semantic_model: Callable[[str], Module]) -> None:
-    module = semantic_model(PROGRAM.format(test=test, body=body))
+    module = semantic_model(PROGRAM.format(test=test, body=body, first="order[0]"))
     (loop,) = module.tree.nodes(cst.While)
     assert suppresses(module, loop) is expected
+
+
+def test_sampling_with_rejection_is_none(semantic_model: Callable[[str], Module]) -> None:
+    body = "order = order[boxes[order] / scores[order] < weights]"
+    module = semantic_model(PROGRAM.format(test="len(order) > 0", body=body, first="len(order)"))
+    (loop,) = module.tree.nodes(cst.While)
+    assert not suppresses(module, loop)
