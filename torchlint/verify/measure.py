@@ -947,8 +947,8 @@ class Session:
         """Return how many programs may run at once while nothing is timed: they must fit into the memory.
 
         Where each keeps all processors busy, several of them take far longer side by side than in turn:
-        OpenMP's threads wait for one another at every operation. Of a program that prepares images with all of
-        16 processors, a step that takes 10 ms took 284 beside one other, and warming up six took 56 s.
+        OpenMP's threads wait for one another at every operation. Of a program that prepares images with
+        all of 16 processors, a step of 10 ms took 284 beside one other, and warming up six of them took 56 s.
         """
         if self.pool.subject.ranks > 1 and self.machine.device != "cpu":
             # A GPU is dealt out to processes in slices, and a rank that waits for another uses up its own.
