@@ -141,10 +141,12 @@ def ending_of(module: Module, node: cst.BaseExpression) -> Ending | None:
 
 def _selects_rows(module: Module, node: cst.Subscript) -> bool:
     """Return whether an index only chooses some samples of a batch: ``out[:n]``, ``out[mask]``."""
-    if len(node.slice) != 1:
-        return False
-    index = node.slice[0].slice
-    return isinstance(index, cst.Slice) or module.value(index.value).constant is MISSING
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Slice())]:
+            return True
+        case [cst.SubscriptElement(slice=cst.Index(value=index))]:
+            return module.value(index).constant is MISSING
+    return False
 
 
 class _Search(Part):
