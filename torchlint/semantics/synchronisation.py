@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 _CONVERTING_METHODS = frozenset({"item", "tolist"})
 _CONVERTING_BUILTINS = frozenset({"float", "int", "bool", "complex"})
 _CONVERTING_FUNCTIONS = frozenset(
-    {"builtins.range", "numpy.float64", "operator.index", "random.sample", "struct.pack", "torch.manual_seed"}
+    {"builtins.range", "numpy.float64", "operator.index", "random.sample", "struct.pack"}
+    | {"torch.Size", "torch.manual_seed"}
 )
 # Links between a host copy and the conversion for whose sake it was made: ``x.detach().cpu().item()``.
 _LINKS = frozenset(
