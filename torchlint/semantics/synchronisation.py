@@ -898,10 +898,17 @@ def written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpres
             yield from arguments
         elif (
             name == "set_postfix"
-            or name in _CHART_METHODS
+            or (name in _CHART_METHODS and not _is_used(module, call))
             or (name in ("log", "print") and _is_run(module, owner))
         ):
             yield from _within(module, arguments)
+
+
+def _is_used(module: Module, call: cst.Call) -> bool:
+    """Return whether a variable or a container keeps what a call gives: a writer gives nothing,
+    a layer of the same name does.
+    """
+    return isinstance(module.tree.parent(call), (cst.Assign, cst.AugAssign, cst.Arg, cst.Return))
 
 
 def _within(module: Module, expressions: list[cst.BaseExpression]) -> Iterator[cst.BaseExpression]:
