@@ -121,7 +121,7 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
         return True
     if _is_for_other_class(module, function) or applies_operator(module, function):
         return True
-    if _is_own_helper(module, function):
+    if _is_own_helper(module, function) or begins(function.name.value, Role.INITIALIZATION):
         return False  # Whether its callers do, they say themselves.
     return not _is_protocol(module, function) and any(
         asks(param.name.value, Role.PASS_INPUT) and _is_of_tensors(module, param)
