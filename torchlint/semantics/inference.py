@@ -81,6 +81,7 @@ from torchlint.semantics.values import (
     dict_item,
     each_of,
     field,
+    filled_in,
     item_of,
     join,
     join_devices,
@@ -926,7 +927,7 @@ class Inference:
             # ``decay: torch.Tensor``, which all that is seen calls with a number.
             promised = declared is not None and declared.tensorlike and passed.kind is Kind.NUMBER
             if fits or promised or (passed.kind is Kind.MODULE and self._leaves_open(declared)):
-                return passed
+                return passed if declared is None else filled_in(passed, declared)
         if declared is not None and declared.known:
             if declared.tensorlike and passed is not None and passed is not BOTTOM:
                 return declared.on(passed.device)

@@ -141,6 +141,7 @@ _Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
 
 # A function, whether it runs for each item that it yields, and on which conditions.
 _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
+_Way: TypeAlias = "tuple[_Run, tuple[cst.BaseExpression, ...]]"
 
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
@@ -661,15 +662,16 @@ class Places(Part):
     def _hot_function(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
         """Return what ``hot`` does, for what a function does when called (or when it yields) on some
         conditions.
+
+        A way by what changes or stores a model, which is mostly done once, is taken where there is no other.
         """
         start = (function, streaming, conditions)
         seen: set[_Run] = {start}
-        waiting: deque[tuple[Function, bool, _Conditions, tuple[cst.BaseExpression, ...]]] = deque(
-            [(*start, ())]
-        )
+        waiting: deque[_Way] = deque([(start, ())])
+        at_last: deque[_Way] = deque()
         warm: Hot | None = None
-        while waiting:
-            current, streaming, conditions, path = waiting.popleft()
+        while waiting or at_last:
+            (current, streaming, conditions), path = (waiting or at_last).popleft()
             reason = self._every_step(current)
             if reason is not None:
                 return Hot(current, path, reason)
@@ -691,7 +693,7 @@ class Places(Part):
                     if key not in seen:
                         seen.add(key)
                         if self._may_be_hot(outer, key[1]):
-                            waiting.append((*key, onward))
+                            (at_last if _administers(outer) else waiting).append((key, onward))
         return warm
 
     @solved(False)
@@ -1150,6 +1152,11 @@ def _is_cached(module: Module, function: cst.FunctionDef) -> bool:
     if not names.isdisjoint(("lru_cache", "cache")):
         return True
     return "cached_property" in names and not is_made_each_step(module, function)
+
+
+def _administers(function: Function) -> bool:
+    """Return whether a function changes or stores a model, going by its name."""
+    return isinstance(function, cst.FunctionDef) and begins(function.name.value, Role.CONVERSION)
 
 
 def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:
