@@ -1886,6 +1886,84 @@ case(
     """,
 )
 case(
+    "TL202",
+    "a loss that a progress bar shows, in a text that a variable holds",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            status = "loss {:.4f}".format(loss.item())
+            bar.set_description(status)
+    """,
+)
+case(
+    "TL202",
+    "a total over the parts of a batch that a progress bar shows at each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, batches, optimizer, bar, steps, parts):
+        model.cuda()
+        for _ in range(steps):
+            total = 0.0
+            for _ in range(parts):
+                loss = model(next(batches).cuda()).mean() / parts
+                total += loss.item()
+                loss.backward()
+            bar.set_description(f"loss {total:.4f}")
+            optimizer.step()
+            optimizer.zero_grad()
+    """,
+)
+case(
+    "TL202",
+    "a total of an epoch that a progress bar of the epochs shows",
+    False,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar, epochs):
+        model.cuda()
+        for _ in range(epochs):
+            total = 0.0
+            for x in loader:
+                loss = model(x.cuda()).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            bar.set_description(f"loss {total:.4f}")
+    """,
+)
+case(
+    "TL202",
+    "the total of a loss that a progress bar shows at each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar):
+        model.cuda()
+        total = 0.0
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            total += loss.item()
+            bar.set_postfix(loss=loss.item())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return total
+    """,
+)
+case(
     "TL404",
     "an activation that is differentiated by hand",
     True,

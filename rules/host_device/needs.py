@@ -15,7 +15,7 @@ from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import READING_SCALARS
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Loop
-from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.phases import Phase, phase, training_steps
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
 from torchlint.semantics.spellings import last_name
@@ -330,15 +330,33 @@ def on_progress_bar(module: Module, node: cst.BaseExpression) -> bool:
     loop = next(iter(module.flow.loops(node)), None)
     if loop is None:
         return False
-    return _is_shown(module, node, loop, on_bar=True) or _holder_is_shown(module, node, on_bar=True)
+    return any(_is_shown(module, node, each, on_bar=True) for each in _rounds(module, loop)) or (
+        _holder_is_shown(module, node, on_bar=True)
+    )
+
+
+def _rounds(module: Module, loop: Loop) -> tuple[Loop, ...]:
+    """Return a loop, and the one around it where that takes the steps, and this one the parts of a batch."""
+    around = next(iter(module.flow.loops(loop)), None)
+    if around is None or not _steps_in(module, around) or _steps_in(module, loop):
+        return (loop,)
+    return (loop, around)
+
+
+def _steps_in(module: Module, loop: Loop) -> bool:
+    """Return whether a loop steps an optimizer, in itself or in a loop inside."""
+    return any(
+        last_name(call.func) == "step" and module.tree.contains(loop, call) for call in training_steps(module)
+    )
 
 
 def _holder_is_shown(module: Module, node: cst.BaseExpression, *, on_bar: bool) -> bool:
     loop, holder = next(iter(module.flow.loops(node)), None), _holder(module, node)
     if loop is None or not isinstance(holder, (cst.Name, cst.Attribute)):
         return False
-    last = _last_shown(module, loop, type(holder), module.source(holder), on_bar)
-    return last > module.tree.order[holder]
+    code, order = module.source(holder), module.tree.order[holder]
+    loops = _rounds(module, loop) if on_bar else (loop,)
+    return any(_last_shown(module, each, type(holder), code, on_bar) > order for each in loops)
 
 
 @remembered
@@ -409,10 +427,13 @@ def _shown(module: Module, use: Use) -> Verdict[cst.CSTNode]:
     """Return where a value becomes text, or is given to a progress bar, log or chart."""
     match use.kind:
         case UseKind.FORMATTED:
-            return use.by
+            text = module.tree.parent(use.by)
+            return (use.by, Standing(text)) if isinstance(text, cst.FormattedString) else use.by
         case UseKind.ARGUMENT:
-            if use.node in written_arguments(module, use.call):
+            if last_name(use.call.func) in _BAR_METHODS:
                 return use.call
+            if use.node in written_arguments(module, use.call):
+                return (use.call, Standing(use.call))
             return () if isinstance(module.callee(use.call), cst.FunctionDef) else Standing(use.call)
         case UseKind.ATTRIBUTE | UseKind.METHOD | UseKind.ITEM | UseKind.OPERAND | UseKind.ELEMENT:
             return Standing(_whole(use))

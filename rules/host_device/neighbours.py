@@ -14,7 +14,7 @@ from torchlint.semantics.synchronisation import asks_device, conversion, host_co
 from torchlint.semantics.usage import feeds_host_engine, handed_to
 
 from .destinations import steps_environment, writes_out
-from .needs import Need, needed_on_host
+from .needs import Need, needed_on_host, on_progress_bar
 from .purpose import keeps_results
 from .remedies import packs_sequences
 from .selections import Fate, fates
@@ -96,8 +96,12 @@ def _keeps(module: Module, call: cst.Call) -> bool:
 
 
 def _is_needed(module: Module, call: cst.Call) -> bool:
-    """Return whether something in the same iteration needs what a call reads on the host."""
-    return needed_on_host(module, call) is not None or handed_to(module, call, _takes_from_host)
+    """Return whether something in the same iteration needs what a call reads on the host, or shows it."""
+    return (
+        needed_on_host(module, call) is not None
+        or handed_to(module, call, _takes_from_host)
+        or on_progress_bar(module, call)
+    )
 
 
 def _takes_from_host(module: Module, receiver: cst.Call) -> bool:
