@@ -1240,7 +1240,7 @@ case(
 case(
     "TL205",
     "a loss that is not finite",
-    False,
+    True,
     """\
     import torch
 
@@ -1252,6 +1252,71 @@ case(
                 break
             loss.backward()
             optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "an assertion about the loss of each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            assert not torch.isnan(loss)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL202",
+    "a check of the loss of each step that ends the program",
+    True,
+    """\
+    import math
+    import sys
+
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            if not math.isfinite(loss.item()):
+                print("the loss is not finite")
+                sys.exit(1)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL201",
+    "the matrix of a file that is read, which nothing shows to run often",
+    True,
+    """\
+    import torch
+
+    def read(path, device):
+        points = torch.load(path).cuda()
+        affine = torch.eye(4).to(points.device)
+        return points, affine
+    """,
+)
+case(
+    "TL201",
+    "as many indices as a tensor has rows",
+    False,
+    """\
+    import torch
+
+    def project(distribution, atoms):
+        rows = distribution.shape[0]
+        offset = torch.linspace(0, (rows - 1) * atoms, rows).long().cuda()
+        return distribution.view(-1)[offset]
     """,
 )
 case(

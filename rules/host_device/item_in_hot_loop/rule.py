@@ -82,8 +82,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     `range()` of a tensor, `get_scale()` of a `GradScaler`, and lists that are indexed with a tensor
     (`names[label]`). In compiled code, TL513 reports them as graph breaks instead.
 
-    Checks that raise an error are of low impact, unless they stand beside a step of training or in a decoding
-    loop or server: they are there on purpose (TL205).
+    Checks that raise an error or end the program are of low impact, unless they stand in a decoding loop or
+    server: they are there on purpose (TL205).
 
     All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
     low impact next to a synchronization that stays because the host needs its value at once, also in a
