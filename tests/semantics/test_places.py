@@ -2321,6 +2321,18 @@ PROGRAMS = {
             optimizer.step()
 
 
+        def reconstruct(net, x):
+            use(20)  #: use(20) => hot=no
+            refine(net, x)
+
+
+        def refine(net, x):
+            use(21)  #: use(21) => hot=no
+            optimizer = torch.optim.LBFGS(net.parameters())
+            net(x).mean().backward()
+            optimizer.step()
+
+
         def demonstrate(net, x):
             learn_once(net, x, torch.optim.SGD(net.parameters(), 0.1))
 

@@ -903,7 +903,7 @@ class Places(Part):
             or any(
                 not self._rarely_reached(call, function)
                 for call in self._held[function][0]
-                if (done := self._work_of_call(call)) is not None and done.trains
+                if (done := self._work_of_call(call)) is not None and done.trains and not done.starts
             )
         )
 

@@ -100,3 +100,6 @@ LIGHT_OPERATIONS: Final = _words("""
     unbind unsqueeze view view_as zero_ zeros_like
 """)
 """Views, transfers and reads: they cost little, or are what rules look for, and make no loop hot."""
+
+PLACING_BATCHES: Final = ("accelerat", "lightning", "DataParallel", "deepspeed", "Fabric", "set_default_device")
+"""What stands in the text of programs that leave it to a framework to move batches, or make them on a device."""
