@@ -2029,6 +2029,94 @@ case(
     """,
 )
 case(
+    "TL202",
+    "a loss that a log keeps of each step",
+    True,
+    """\
+    import torch
+    import wandb
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            wandb.log({"loss": loss.item()})
+    """,
+)
+case(
+    "TL202",
+    "a loss that is shown in a line which the next step overwrites",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            print(f"loss {loss.item():.4f}", end="\\r")
+    """,
+)
+case(
+    "TL202",
+    "a loss that a log keeps of every hundredth step",
+    False,
+    """\
+    import torch
+    import wandb
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for step, x in enumerate(loader):
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            value = loss.item()
+            if step % 100 == 0:
+                wandb.log({"loss": value})
+    """,
+)
+case(
+    "TL213",
+    "a batch of an agent's memory, which acts before it learns",
+    True,
+    """\
+    import random
+
+    import numpy as np
+    import torch
+
+    class Agent:
+        def __init__(self, net, optimizer):
+            self.net, self.optimizer, self.memory = net.cuda(), optimizer, []
+
+        def act(self, state):
+            values = self.net(torch.from_numpy(state).cuda())
+            return int(values.argmax())
+
+        def learn(self):
+            states = np.stack(random.sample(self.memory, 64))
+            loss = self.net(torch.from_numpy(states).cuda()).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+        def run(self, env, state, steps):
+            for _ in range(steps):
+                action = self.act(state)
+                state, reward, done, _ = env.step(action)
+                self.memory.append(state)
+                self.learn()
+    """,
+)
+case(
     "TL404",
     "an activation that is differentiated by hand",
     True,

@@ -15,6 +15,7 @@ from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import READING_SCALARS
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Loop
+from torchlint.semantics.lexicon import Role, begins, ends
 from torchlint.semantics.phases import Phase, phase, training_steps
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
@@ -321,11 +322,11 @@ def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
     return _holder_is_shown(module, node, on_bar=False)
 
 
-def on_progress_bar(module: Module, node: cst.BaseExpression) -> bool:
+def followed_at_each_step(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a progress bar shows a number, or the total or meter that it goes into,
-    in each iteration of a loop.
+    in each iteration of a loop, or a log keeps it.
 
-    Who follows a bar wants to see the number there, and reads it at each step.
+    Who follows the steps there wants to see the number of each.
     """
     loop = next(iter(module.flow.loops(node)), None)
     if loop is None:
@@ -384,15 +385,43 @@ def _is_shown(module: Module, read: cst.BaseExpression, loop: Loop, *, on_bar: b
 
 
 def _is_on_bar(module: Module, place: cst.CSTNode) -> bool:
-    """Return whether a progress bar gets a text, or what is given to it."""
+    """Return whether a progress bar or log gets a text, or what is given to it."""
     statement = module.flow.statement(place)
     return any(
-        isinstance(outer, cst.Call)
-        and isinstance(outer.func, cst.Attribute)
-        and outer.func.attr.value in _BAR_METHODS
+        isinstance(outer, cst.Call) and _follows_steps(module, outer)
         for outer in (place, *module.tree.ancestors(place))
         if module.tree.contains(statement, outer)
     )
+
+
+def logs_tensors(module: Module, call: cst.Call) -> bool:
+    """Return whether it is Lightning's ``self.log``, which keeps the tensor until it is shown or written."""
+    function = module.function(call)
+    owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
+    if owner is None or module.callees(call):
+        return False
+    match call.func:
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name("log" | "log_dict")):
+            return module.classes.info(owner).lightning
+        case _:
+            return False
+
+
+def _follows_steps(module: Module, call: cst.Call) -> bool:
+    """Return whether a statement shows numbers on a progress bar, in a line that the next step overwrites,
+    or hands them to a log.
+    """
+    name = last_name(call.func)
+    if name in _BAR_METHODS:
+        return True
+    if name == "print":
+        ends_with = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "end")
+        return any(module.value(text).constant == "\r" for text in ends_with)
+    if not isinstance(module.tree.parent(call), cst.Expr) or logs_tensors(module, call):
+        return False
+    if begins(name, Role.LOGGING) or ends(name, Role.LOGGER):
+        return True
+    return isinstance(call.func, cst.Attribute) and ends(last_name(call.func.value), Role.LOGGER)
 
 
 _BAR_METHODS: Final = frozenset({"set_description", "set_description_str", "set_postfix", "set_postfix_str"})
@@ -430,7 +459,7 @@ def _shown(module: Module, use: Use) -> Verdict[cst.CSTNode]:
             text = module.tree.parent(use.by)
             return (use.by, Standing(text)) if isinstance(text, cst.FormattedString) else use.by
         case UseKind.ARGUMENT:
-            if last_name(use.call.func) in _BAR_METHODS:
+            if _follows_steps(module, use.call):
                 return use.call
             if use.node in written_arguments(module, use.call):
                 return (use.call, Standing(use.call))

@@ -60,7 +60,7 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
 
 
 def _is_fed_from_host(module: Module, hot: Hot) -> bool:
-    """Return whether a loop evaluates or trains a model on the host, as the batches show that nobody moves."""
+    """Return whether a loop runs a model on the host, as the batches show that nobody moves."""
     loop = hot.loop
     return isinstance(loop, cst.For) and feeds_batches_as_they_come(module.home(loop), loop)
 

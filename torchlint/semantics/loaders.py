@@ -25,7 +25,15 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion, names_device, names_tokenizer
+from torchlint.semantics.lexicon import (
+    Role,
+    begins,
+    ends,
+    has,
+    names_criterion,
+    names_device,
+    names_tokenizer,
+)
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import leads_outside
@@ -673,14 +681,14 @@ def _moves_something(module: Module, around: cst.CSTNode) -> bool:
     """Return whether code moves a tensor or makes one on a device, whatever that is."""
     home = module.home(around)
     return any(
-        last_name(call.func) in _MOVING
+        last_name(call.func) in _TAKING_AWAY
         or ends(last_name(call.func), Role.SENDING)
         or any(names_device(argument.keyword.value) for argument in call.args if argument.keyword is not None)
         for call in home.tree.within(around, home.tree.nodes(cst.Call))
     )
 
 
-_MOVING = frozenset({*MOVES_TO_ACCELERATOR, "to", "type", "copy_"})
+_TAKING_AWAY = MOVES_TO_ACCELERATOR | {"to", "type", "copy_"}
 
 
 @traced(Through.ITEMS | Through.PARAMETERS)
