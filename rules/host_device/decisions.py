@@ -80,7 +80,7 @@ def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, h
     spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
     # A message is as good every hundred steps. A check that ends the program is there to end it at once.
     branch = module.flow.condition(tensor)
-    reports = isinstance(branch, cst.If) and _only_reports(module, branch)
+    reports = what is Outcome.GUARD or (isinstance(branch, cst.If) and _only_reports(module, branch))
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
     spared = spared and not begins_with_waits(module, tensor) and not _chooses_size(module, tensor)
     spared = spared and not beside_staying_wait(module, tensor, hot)

@@ -448,7 +448,8 @@ def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | No
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as kept)]) as line if line.value is node:
             return kept
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
-            return owner if name in ("add", "append", "update") else None
+            own = isinstance(owner, cst.Name) and owner.value != "self"
+            return owner if own or name in ("add", "append", "update") else None
     return None
 
 

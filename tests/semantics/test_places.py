@@ -1288,6 +1288,23 @@ PROGRAMS = {
                 use(batch)  #: use(batch) => hot=batch via=step
                 return super().step(batch)
     """,
+    "rounds of an optimization inside of rounds": """
+        import torch
+
+        device = torch.device("cuda")
+
+
+        def fit(net, loader, optimizer, rounds):
+            for x in loader:
+                use(0)  #: use(0) => hot=x
+                for i in range(rounds):
+                    optimizer.zero_grad()
+                    net(x).mean().backward()
+                    optimizer.step()
+                    use(1)  #: use(1) => hot=i
+                    if i % 20 == 0:
+                        use(2)  #: use(2) => hot=no
+    """,
     "forward and what it calls": """
         import torch
         from torch import nn

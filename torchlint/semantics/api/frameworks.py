@@ -84,7 +84,7 @@ ITERATION_WRAPPERS: Final = _words("""
 ADMINISTRATIVE_METHOD: Final = re.compile(
     r"^(?!get_\w*(?:feature|embed|logit|action|value|loss|pred|output)|log_prob)"
     r"(?:_?(?:get|set|load|save|print|update|freeze|unfreeze|init|reset|configure|named|register|add|remove"
-    r"|enable|disable|is|has|from|push|export|tie|resize|log|count|num|summary|build|make|create|prepare|setup|define)"
+    r"|enable|disable|is|has|from|push|export|tie|resize|log|count|num|summary|build|make|create|prepare|setup)"
     r"(?:_\w*)?|train|eval|to|cuda|cpu|xpu|mps|half|float|double|bfloat16|type|share_memory|apply|buffers"
     r"|children|preprocess|postprocess|tokenize|collate\w*|requires_grad_|zero_grad|compile|extra_repr|size"
     r"|no_sync|join|device|keys|values|items|append|extend|insert|pop|compute|clear|clone|copy|close"
