@@ -2117,6 +2117,46 @@ case(
     """,
 )
 case(
+    "TL208",
+    "a constant that is sent where the next line decides by a value of the device",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    MEAN = torch.tensor([0.4, 0.5, 0.6])
+
+    class Normalize(nn.Module):
+        def forward(self, x: torch.Tensor):
+            mean = MEAN.to(x.device)
+            if x.max() > 1.0:
+                raise ValueError("images have to lie between 0 and 1")
+            return x - mean
+    """,
+)
+case(
+    "TL202",
+    "the sum of a meter in a text that a progress bar shows at each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, meter, metrics, bar):
+        model.cuda()
+        for x in bar:
+            out = model(x.cuda())
+            for metric in metrics:
+                meter.count(metric(out).cuda().item())
+            optimizer.zero_grad()
+            out.mean().backward()
+            optimizer.step()
+            text = "train"
+            for name in meter.names:
+                text += f" {name} {meter[name]:.4f}"
+            bar.set_description(text)
+    """,
+)
+case(
     "TL404",
     "an activation that is differentiated by hand",
     True,

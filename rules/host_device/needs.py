@@ -20,7 +20,7 @@ from torchlint.semantics.phases import Phase, phase, training_steps
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import written_arguments
+from torchlint.semantics.synchronisation import is_text, written_arguments
 from torchlint.semantics.usage import FILLING, feeds_host_engine, filled_here, reads_in_iteration
 from torchlint.semantics.values import Device, Kind
 
@@ -337,18 +337,13 @@ def followed_at_each_step(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _rounds(module: Module, loop: Loop) -> tuple[Loop, ...]:
-    """Return a loop, and the one around it where that takes the steps, and this one the parts of a batch."""
+    """Return a loop, and the one around it where that takes the steps, and this one a part of each."""
     around = next(iter(module.flow.loops(loop)), None)
-    if around is None or not _steps_in(module, around) or _steps_in(module, loop):
+    steps = () if around is None else training_steps(module)
+    tree = module.tree
+    if around is None or not any(tree.contains(around, s) and not tree.contains(loop, s) for s in steps):
         return (loop,)
     return (loop, around)
-
-
-def _steps_in(module: Module, loop: Loop) -> bool:
-    """Return whether a loop steps an optimizer, in itself or in a loop inside."""
-    return any(
-        last_name(call.func) == "step" and module.tree.contains(loop, call) for call in training_steps(module)
-    )
 
 
 def _holder_is_shown(module: Module, node: cst.BaseExpression, *, on_bar: bool) -> bool:
@@ -469,4 +464,6 @@ def _shown(module: Module, use: Use) -> Verdict[cst.CSTNode]:
             return Standing(_whole(use))
         case UseKind.ASSIGNED if not isinstance(module.tree.parent(use.by), cst.AugAssign):
             return reads_in_iteration(module, use.by)
+        case UseKind.AUGMENTS if isinstance(use.by, cst.AugAssign) and is_text(module, use.node):
+            return reads_in_iteration(module, use.by.target)
     return ()

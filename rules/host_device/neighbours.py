@@ -22,7 +22,7 @@ from torchlint.semantics.usage import feeds_host_engine, handed_to
 
 from .destinations import steps_environment, writes_out
 from .needs import Need, followed_at_each_step, needed_on_host
-from .purpose import keeps_results
+from .purpose import keeps_results, reads_items
 from .remedies import packs_sequences
 from .selections import Fate, fates
 from .stakes import leaves_loop
@@ -124,6 +124,7 @@ def _is_needed(module: Module, call: cst.Call) -> bool:
         needed_on_host(module, call) is not None
         or handed_to(module, call, _takes_from_host)
         or followed_at_each_step(module, call)
+        or reads_items(module, call)
     )
 
 
