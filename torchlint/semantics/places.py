@@ -584,6 +584,8 @@ class Places(Part):
             if heat is Heat.COLD:
                 continue
             if self._rarely_reached(node, loop):
+                if heat is Heat.HOT and self._work_of(loop).trains and not self._is_short(loop):
+                    return None, None  # few steps come to it, however often there are steps
                 restricted = True
             elif heat is Heat.HOT and not (self._is_short(loop) and self._rarely_reached(loop, around)):
                 return Hot(loop, (), self._work_of(loop).reason), None
@@ -905,7 +907,7 @@ class Places(Part):
             or any(
                 not self._rarely_reached(call, function)
                 for call in self._held[function][0]
-                if (done := self._work_of_call(call)) is not None and done.trains
+                if (done := self._work_of_call(call)) is not None and done.trains and not done.starts
             )
         )
 
