@@ -1547,11 +1547,19 @@ class Inference:
         found = solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
         if found.device is Device.CPU and found.kind in (Kind.STRING, Kind.DEVICE):
             # ``if not torch.cuda.is_available(): args.device = "cpu"``: it was something else before.
-            return UNKNOWN if all(self._is_conditional(each.target) for each in assigned) else found
+            return UNKNOWN if all(self._builds_on_former(each, spelt) for each in assigned) else found
         return found
 
-    def _is_conditional(self, node: cst.CSTNode) -> bool:
-        return any(isinstance(branch.construct, cst.If) for branch in self.flow.branches(node))
+    def _builds_on_former(self, assignment: AttributeBinding, spelt: str) -> bool:
+        """Return whether an assignment leaves what an attribute was before, or makes something of that:
+        ``args.device = torch.device(args.device)``.
+        """
+        if any(isinstance(branch.construct, cst.If) for branch in self.flow.branches(assignment.target)):
+            return True
+        return assignment.value is not None and any(
+            isinstance(part, cst.Attribute) and dotted_text(part) == spelt
+            for part in self.tree.descendants(assignment.value)
+        )
 
     @solved(UNKNOWN)
     def _assigned_by_callers(self, binding: Binding, attr: str) -> Value:

@@ -995,6 +995,8 @@ class Library:
             targets = [str(self._value(given).constant), *self.evaluator.names.either_qualified(given)]
             if any(target is not None and target.startswith("torch.cuda.") for target in targets):
                 return Device.ACCELERATOR
+            if any(target in results.LEGACY_CONSTRUCTORS for target in targets):
+                return Device.CPU
         return None
 
     def _cast_to(self, base: Value, node: cst.Call) -> str | None:

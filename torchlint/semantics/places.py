@@ -623,30 +623,35 @@ class Places(Part):
 
     def _trains_under(self, holder: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Return whether ``node`` stands in a branch that computes gradients every so many rounds,
-        however many.
+        or takes the step for which they were accumulated, however many.
 
         Where it is known how many, they have to be few, and the loop must not train beside the branch.
         """
         if not isinstance(holder, cst.If) or not self.tree.contains(holder.body, node):
             return False
         if self._throttling.is_of_open_period(holder.test):
-            return self._computes_gradients(holder.body)
+            return self._computes_gradients(holder.body, stepping=True)
         if not self._throttling.is_of_learning(holder.test) or not self._computes_gradients(holder.body):
             return False
         loops = self.module.flow.statement_loops(holder)
         around = loops[0] if loops else self.module.function(holder)
         return around is not None and not self._computes_gradients(around.body, beside=holder)
 
-    def _computes_gradients(self, body: cst.CSTNode, beside: cst.CSTNode | None = None) -> bool:
-        """Return whether code trains, perhaps ``beside`` a part of it that counts for nothing."""
+    def _computes_gradients(
+        self, body: cst.CSTNode, beside: cst.CSTNode | None = None, *, stepping: bool = False
+    ) -> bool:
+        """Return whether code trains, perhaps ``beside`` a part of it that counts for nothing.
+
+        With ``stepping``, the step of an optimizer is enough.
+        """
+        causes = (Cause.GRADIENTS, Cause.OPTIMIZER_STEP) if stepping else (Cause.GRADIENTS,)
         done = [
             self._work_of_call(call)
             for call in self.tree.within(body, self.tree.nodes(cst.Call))
             if beside is None or not self.tree.contains(beside, call)
         ]
         return any(
-            work is not None
-            and (work.training_steps or (work.trains and work.reason.cause is Cause.GRADIENTS))
+            work is not None and (work.training_steps or (work.trains and work.reason.cause in causes))
             for work in done
         )
 
