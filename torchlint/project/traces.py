@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import reduce
 from hashlib import sha256
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -206,10 +208,15 @@ class Contents:
         if changed is None or len(trace.runs) % 2:
             return None
         count = len(layout.every)
+        screened: list[int] = []
         for number in numbers(trace.runs):
             facet, rank = divmod(number, count)
-            if rank in changed and not self._is_alike(*changed[rank], facet, trace.asked):
+            if facet == Facet.SCREEN:
+                screened.append(rank)
+            elif rank in changed and not self._is_alike(*changed[rank], facet, trace.asked):
                 return None
+        if self._lets_more_through(screened, changed, trace):
+            return None
         words = self._words(trace.asked)
         if words is None:
             return None
@@ -243,6 +250,19 @@ class Contents:
             else:
                 self._alike[key] = old.as_asked(new, Facet(facet), words)
         return self._alike[key]
+
+    def _lets_more_through(
+        self, screened: Sequence[int], changed: Mapping[int, tuple[str, str]], trace: Trace
+    ) -> bool:
+        """Return whether files that lend one their words have by now one that none of them had before."""
+        pairs = [changed[rank] for rank in screened if rank in changed]
+        if all(self._is_alike(*pair, Facet.SCREEN, trace.asked) for pair in pairs):
+            return False
+        keys = self._kept("snapshots", trace.snapshot)
+        faces = [self._face(keys[rank]) for rank in screened]
+        had = reduce(or_, (face.screened for face in faces if face is not None), 0)
+        present = [self._face(now) for _, now in pairs]
+        return any(face is None or bool(face.screened & ~had) for face in present)
 
     def _words(self, asked: str) -> list[str] | None:
         words = self._kept("asked", asked)
