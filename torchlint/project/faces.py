@@ -58,7 +58,7 @@ class Face:
         code = text if source.in_cells else uncommented(text)
         marks = [LOOKING.search(text) is not None, is_too_large(text), headers(text)]
         chains = frozenset(_CHAIN.findall(text))
-        return cls(_digest(code), _digest(repr(marks)), chains, tuple(defined), _screened(text))
+        return cls(_digest(code), _digest(repr(marks)), chains, tuple(defined), screened(text))
 
     def stored(self) -> list[Any]:
         """Return the face as JSON can hold it."""
@@ -114,7 +114,8 @@ class Face:
         )
 
 
-def _screened(text: str) -> int:
+def screened(text: str) -> int:
+    """Return a number with a bit for each word of a text that the screen in front of the rules looks for."""
     words = Words(text, vocabulary(catalogue().values()))
     return sum(1 << place for place, word in enumerate(words.vocabulary.words) if word in words)
 
