@@ -2251,6 +2251,7 @@ def test_little_is_at_stake_in_checkpoints_of_the_program_itself(
     settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
     (found,) = check(Source(Path("a.py"), CHECKPOINT.format(imported, saved, loaded)), settings)
     assert (found.impact is Impact.LOW) is low
+    assert (found.slight is not None) is low
 
 
 @pytest.mark.parametrize(("releases", "low"), [(">=1.8,<2.0", False), (">=1.8", True), ("unknown", True)])
