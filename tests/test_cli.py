@@ -858,6 +858,13 @@ def test_verbose_says_what_is_done() -> None:
     assert "debug" not in result.stdout
 
 
+def test_verbose_names_patterns_that_match_no_file() -> None:
+    write(bad="bad()\n")
+    result = lint("--verbose", "--per-file-ignores", "bad.py:ZZ101,test/**:ZZ101")
+    assert "`test/**` matches none of these files" in result.stderr
+    assert "`bad.py` matches" not in result.stderr
+
+
 def test_verbose_shows_where_a_rule_crashed() -> None:
     write(a="crash()\n")
     result = lint("-v", "-j", "1")
@@ -1122,7 +1129,7 @@ def test_json_carries_all_that_tools_for_ruff_read() -> None:
     found = json.loads(lint("--output-format", "json").stdout)[0]
     assert set(found) == {
         *("cell", "code", "end_location", "filename", "fix", "location", "message", "name", "noqa_row"),
-        *("severity", "url", "help", "related", "impact", "frequency", "advice"),
+        *("severity", "url", "help", "related", "impact", "impact_reason", "frequency", "advice"),
     }
     assert found["fix"]["edits"] == [
         {"content": "good", "location": {"row": 1, "column": 1}, "end_location": {"row": 1, "column": 4}}
