@@ -16,6 +16,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.tensordtypes import NARROW, NOT_FLOATING
 
 from ..elements import complex_numbers, may_hold, observed, whole
+from ..fallbacks import implements_operator
 from .logmath import Fused, fused_form, fused_together
 
 
@@ -85,7 +86,7 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     if isinstance(function, cst.FunctionDef) and function.name.value == "__init__":
         # Computed once, mostly of a single number.
         return
-    if fused is not None and not _without(module, fused):
+    if fused is not None and not _without(module, fused) and not implements_operator(module, node):
         yield Finding(
             node,
             _WRITTEN_OUT
