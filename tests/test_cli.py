@@ -186,6 +186,19 @@ def test_a_misspelt_command_is_not_taken_for_a_path() -> None:
     assert "there is no command and no file `chekc`; did you mean `check`?" in result.stderr
 
 
+def test_an_option_that_is_spelt_as_a_command() -> None:
+    write(a="bad()\n")
+    result = lint("fix", "a.py")
+    assert result.exit_code == 2
+    assert "there is no command and no file `fix`; did you mean `--fix`?" in result.stderr
+
+
+def test_a_command_that_is_spelt_as_an_option() -> None:
+    result = lint("--explain", "ZZ101")
+    assert result.exit_code == 2
+    assert "unknown option `--explain`; `torchlint explain` is a command" in result.stderr
+
+
 @pytest.mark.parametrize("args", [["--version"], ["-V"], ["version"]])
 def test_the_version(args: list[str]) -> None:
     assert spawn(*args).stdout == f"torchlint {torchlint.__version__}\n"
@@ -362,6 +375,15 @@ def test_all_rules_are_listed() -> None:
     listed = [rule["code"] for rule in json.loads(lint("rule", "--all", "--output-format", "json").stdout)]
     assert listed == sorted(listed) == list(registry.catalogue())
     assert len(lines) == len(listed)
+
+
+def test_the_list_of_rules_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchlint.commands.rule.is_terminal", lambda stream: True)
+    monkeypatch.setattr("torchlint.commands.terminal.Terminal.width", 80)
+    lines = lint("rule", "--all").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.split()[:3] == ["ZZ101", "bad-called", "warning"] for line in lines)
+    assert len(lines) > 2 * len(registry.catalogue()) - 1
 
 
 @pytest.mark.parametrize(

@@ -728,8 +728,8 @@ class NoGradRegions(Part):
     def _shown_module(self, model: cst.BaseExpression, value: Value) -> bool:
         """Return whether more than its name shows that something is a module.
 
-        Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves, and what
-        a file without torch calls a policy may be any function.
+        Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves, and
+        what a file without torch calls a policy may be any function.
         """
         known = value.cls is not None or value.definition is not None or value.origin is not None
         if known or self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS:
