@@ -188,7 +188,7 @@ def _fix(module: Module, call: cst.Call, layer: str) -> Fix | None:
     if Biases.of(module).bias_needed(layer):
         return None
     grade = safe if _unnoticed(module, call) else unsafe
-    return grade(module, "Add `bias=False`", set_argument(module, call, "bias", "False"))
+    return grade(module, "Pass `bias=False`", set_argument(module, call, "bias", "False"))
 
 
 def _unnoticed(module: Module, call: cst.Call) -> bool:
