@@ -400,6 +400,75 @@ case(
     """,
 )
 case(
+    "TL408",
+    "a model whose probabilities others may read",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Pitch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.output = nn.Linear(8, 360)
+
+        def forward(self, x):
+            return torch.sigmoid(self.output(x))
+
+        def loss(self, x, target):
+            return F.binary_cross_entropy(self.forward(x), target)
+
+        @torch.no_grad()
+        def infer(self, x):
+            return self.forward(x).argmax(-1), self.forward(x).amax(-1)
+    """,
+)
+case(
+    "TL408",
+    "a sigmoid beside its loss, though others are given the result as well",
+    False,
+    """\
+    import torch
+    import torch.nn.functional as F
+
+    def loss(logits, target, seen):
+        p = torch.sigmoid(logits)
+        seen.append(p)
+        return F.binary_cross_entropy(p, target)
+    """,
+)
+case(
+    "TL413",
+    "indices, in a function that nothing is seen to call",
+    True,
+    """\
+    import torch
+
+    def decay(w, T):
+        index = torch.arange(T - 1, -1, -1, device=w.device).unsqueeze(0).repeat(w.shape[0], 1)
+        return w.pow(index)
+    """,
+)
+case(
+    "TL413",
+    "what a forward pass computes",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Mixing(nn.Module):
+        def __init__(self, channels):
+            super().__init__()
+            self.weight = nn.Parameter(torch.rand(channels, 9))
+
+        def forward(self, x):
+            summed = x.sum(dim=2).unsqueeze(1).repeat(1, 64, 1)
+            return (summed * self.weight[:, 0]).sum(2)
+    """,
+)
+case(
     "TL902",
     "a format that other programs load",
     True,
@@ -2538,6 +2607,7 @@ def test_little_is_at_stake_in_checkpoints_of_the_program_itself(
     settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
     (found,) = check(Source(Path("a.py"), CHECKPOINT.format(imported, saved, loaded)), settings)
     assert (found.impact is Impact.LOW) is low
+    assert (found.slight is not None) is low
 
 
 @pytest.mark.parametrize(("releases", "low"), [(">=1.8,<2.0", False), (">=1.8", True), ("unknown", True)])

@@ -15,7 +15,7 @@ from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.contexts import is_test
-from torchlint.semantics.conventions import OTHER_FRAMEWORKS
+from torchlint.semantics.conventions import OTHER_FRAMEWORKS, uses_torch
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
@@ -753,13 +753,14 @@ class NoGradRegions(Part):
     def _shown_module(self, model: cst.BaseExpression, value: Value) -> bool:
         """Return whether more than its name shows that something is a module.
 
-        Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves.
+        Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves, and
+        what a file without torch calls a policy may be any function.
         """
         known = value.cls is not None or value.definition is not None or value.origin is not None
-        if known or not isinstance(model, cst.Attribute):
+        if known or self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS:
             return True
-        if self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS:
-            return True
+        if not isinstance(model, cst.Attribute):
+            return uses_torch(self.module.names)
         assigned = self.module.names.attributes.get(model.attr.value, ())
         return any(isinstance(a.value, cst.Call) and self._makes_module(a.value) for a in assigned)
 

@@ -800,6 +800,11 @@ def names_model(name: str | None) -> bool:
     return name == "module" or denotes(name, Role.MODEL, Role.POLICY, Role.NETWORK)
 
 
+def names_test_case(name: str | None) -> bool:
+    """Return whether a name is that of a class of unit tests, as ``ModelTestCase`` is."""
+    return name is not None and words(name)[-2:] == ("test", "case")
+
+
 def names_tokenizer(name: str | None) -> bool:
     """Return whether a variable of this name makes tokens of texts."""
     return name is not None and name.lower().endswith("tokenizer")
