@@ -21,7 +21,7 @@ from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.values import Graph, Kind, Value
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
@@ -244,7 +244,7 @@ class Untrained(Part):
         for binding in dict.fromkeys(bindings):
             plain = binding.kind is BindingKind.ASSIGN and not binding.path
             value = binding.value if plain else None
-            if not (isinstance(value, cst.Name) and value.value == "None"):
+            if not is_none(value):
                 yield value
 
     def _passes_on(self, value: cst.BaseExpression | None, name: str) -> bool:

@@ -27,7 +27,7 @@ from torchlint.semantics.names import Binding, BindingKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.serving import is_made_each_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, traced
-from torchlint.semantics.spellings import is_none, last_name
+from torchlint.semantics.spellings import is_none, last_name, start_of
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import alike
 
@@ -835,7 +835,9 @@ class Throttling(Part):
             return False
         bindings = self.module.names.bindings_at(target.value, place)
         return bool(bindings) and all(
-            binding.value is not None and not binding.path and self._outlives(_whole_of(binding.value))
+            binding.value is not None
+            and not binding.path
+            and self._outlives(start_of(binding.value, cst.Subscript))
             for binding in bindings
         )
 
@@ -1190,13 +1192,6 @@ def _missing_part(guard: Guard) -> str | None:
             return None
         case _:
             return None if guard.holds else dotted_text(guard.test)
-
-
-def _whole_of(value: cst.CSTNode) -> cst.CSTNode:
-    """Return what an item is taken out of, through any number of indices; any other expression itself."""
-    while isinstance(value, cst.Subscript):
-        value = value.value
-    return value
 
 
 def _appended_to(call: cst.Call) -> cst.Name | None:
