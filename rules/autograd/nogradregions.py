@@ -454,7 +454,7 @@ class NoGradRegions(Part):
 
     def _is_handed_on(self, name: str) -> bool:
         """Return whether a method or function of this name is used as a value: ``run = self._run``."""
-        attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
+        attributes = self.tree.attributes_by_name.get(name, ())
         return any(
             not (isinstance(around := self.tree.parent(read), cst.Call) and around.func is read)
             for read in (*attributes, *self.module.names.reads(name))

@@ -107,7 +107,7 @@ class Untrained(Part):
         module = self.module
         if not Backpropagation.of(module).passes or self.tree.mentions("add_param_group"):
             return frozenset()
-        if any(node.attr.value in _BY_HAND for node in self.tree.nodes(cst.Attribute)):
+        if not _BY_HAND.isdisjoint(self.tree.attributes_by_name):
             return frozenset()
         found: set[str] = set()
         for call in self.tree.nodes(cst.Call):
@@ -299,7 +299,7 @@ class Untrained(Part):
         """Yield where a model of this name is read, and the member that it is asked for there."""
         reads: list[cst.CSTNode] = []
         if owned:
-            attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
+            attributes = self.tree.attributes_by_name.get(name, ())
             reads += (n for n in attributes if not isinstance(self.tree.parent(n), cst.AssignTarget))
         else:
             reads += self.module.names.reads(name)

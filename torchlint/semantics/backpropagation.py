@@ -22,7 +22,7 @@ from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.reach import Reach
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.sources import Path, Through, some, traced
+from torchlint.semantics.sources import Path, Through, returns, some, traced
 from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import Graph, Kind, item_of
 
@@ -577,7 +577,7 @@ class Backpropagation(Part):
                     for callee in self.module.callees(node):
                         if (callee, callee) not in places:
                             places.add((callee, callee))
-                            waiting.extend((value, callee) for value in self._returns(callee))
+                            waiting.extend((value, callee) for value in returns(self.module, callee))
                     continue
                 case cst.Lambda() | cst.Comparison():
                     continue
@@ -613,14 +613,6 @@ class Backpropagation(Part):
 
     def _children(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         return iter(self.tree.parts(node))
-
-    def _returns(self, function: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        if isinstance(function, cst.Lambda):
-            yield function.body
-            return
-        for statement in self.tree.within(function, self.tree.nodes(cst.Return)):
-            if statement.value is not None and self.module.function(statement) is function:
-                yield statement.value
 
     @remembered
     def _sources(self, key: Place, entered: bool) -> list[cst.CSTNode]:

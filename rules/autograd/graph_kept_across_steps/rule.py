@@ -388,13 +388,12 @@ def _emptied(module: Module, place: cst.Attribute) -> Iterator[cst.CSTNode]:
             continue  # ``self.total = self.total + loss``
         if not (isinstance(function, cst.FunctionDef) and function.name.value == "__init__"):
             yield assigned.target
-    for attribute in module.tree.nodes(cst.Attribute):
-        if attribute.attr.value == name:
-            parent = module.tree.parent(attribute)
-            if isinstance(parent, cst.Attribute) and parent.attr.value in ("clear", "popleft", "pop"):
-                yield parent
-            if isinstance(parent, cst.Subscript) and isinstance(module.tree.parent(parent), cst.Del):
-                yield parent
+    for attribute in module.tree.attributes_by_name[name]:
+        parent = module.tree.parent(attribute)
+        if isinstance(parent, cst.Attribute) and parent.attr.value in ("clear", "popleft", "pop"):
+            yield parent
+        if isinstance(parent, cst.Subscript) and isinstance(module.tree.parent(parent), cst.Del):
+            yield parent
 
 
 def _is_emptied_each_step(module: Module, place: cst.BaseExpression) -> bool:

@@ -382,11 +382,8 @@ class _Item:
         owner = module.classes.owner(function)
         if root.value != "self" and any(b.scope.kind is not ScopeKind.MODULE for b in module.bindings(root)):
             return
-        others = [
-            node
-            for node in module.tree.nodes(cst.Attribute)
-            if node.attr.value == self.target.attr.value and node not in (self.target, self.own)
-        ]
+        namesakes = module.tree.attributes_by_name[self.target.attr.value]
+        others = [node for node in namesakes if node not in (self.target, self.own)]
         starts, here = self.starts, [node for node in others if module.function(node) is function]
         if not all(node in starts or _asks_size(module, node) for node in here if self._alike(node)):
             return
