@@ -186,8 +186,8 @@ def _in_optimizer_closure(module: Module, node: cst.CSTNode) -> bool:
 def _given_to_steps(module: Module) -> dict[str, list[tuple[cst.BaseExpression, cst.Name]]]:
     """Return what is given to methods named ``step``, by its name, with the owner of each method."""
     found: dict[str, list[tuple[cst.BaseExpression, cst.Name]]] = {}
-    for call in module.tree.nodes(cst.Call):
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step":
+    for call in module.tree.calls_by_name.get("step", ()):
+        if isinstance(call.func, cst.Attribute):
             for arg in call.args:
                 if isinstance(arg.value, cst.Name):
                     found.setdefault(arg.value.value, []).append((call.func.value, arg.value))

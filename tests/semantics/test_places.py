@@ -2488,3 +2488,21 @@ def test_long_conditions(condition: str, semantic_model: Callable[[str], Module]
     assert phase(module, call) is Phase.SETUP
     assert grad(module, call) is Grad.ON
     assert places.throttled(module, call) is (condition == LONG_CONDITIONS["a counted sum"])
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ("tqdm(train_loader)", True),
+        ("tqdm(enumerate(train_loader))", True),
+        ("enumerate(train_loader)", True),
+        ("tqdm(range(epochs))", False),
+        ("enumerate(names)", False),
+    ],
+)
+def test_loops_over_loaders(items: str, expected: bool, semantic_model: Callable[[str], Module]) -> None:
+    """What a loop goes over may have been given a name first."""
+    head = "from tqdm import tqdm\ndef f(train_loader, epochs, names):\n    bar = "
+    module = semantic_model(f"{head}{items}\n    for x in bar:\n        g(x)\n")
+    (loop,) = module.tree.nodes(cst.For)
+    assert places.over_loader(module, loop) is expected

@@ -14,7 +14,7 @@ from torchlint.semantics.lexicon import Role, ends, names_criterion, names_loss
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import Through, onward, returns, sole, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def adds_dimension(item: cst.BaseSlice) -> bool:
     """Return whether an item of a subscript is ``None``,
     which gives a tensor a dimension of size one there.
     """
-    return isinstance(item, cst.Index) and isinstance(item.value, cst.Name) and item.value.value == "None"
+    return isinstance(item, cst.Index) and is_none(item.value)
 
 
 def has_dimensions(module: Module, node: cst.BaseExpression) -> bool:

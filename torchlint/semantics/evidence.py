@@ -231,8 +231,8 @@ def _defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) ->
         return _trains_given_model(tree, names) or _goes_by_given_tensors(tree, inference)
     if _goes_over_loaders(tree, inference):
         return False
-    for attribute in tree.nodes(cst.Attribute):
-        if attribute.attr.value == "backward" and isinstance(tree.parent(attribute), cst.Call):
+    for attribute in tree.attributes_by_name.get("backward", ()):
+        if isinstance(tree.parent(attribute), cst.Call):
             owner = tree.enclosing(attribute, cst.ClassDef)
             if owner is None or stays_on_host(tree, inference, owner):
                 return False

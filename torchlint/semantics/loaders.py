@@ -454,8 +454,8 @@ class Loaders(Part):
         """The arguments of ``next(...)``."""
         return [
             call.args[0].value
-            for call in self.tree.nodes(cst.Call)
-            if isinstance(call.func, cst.Name) and call.func.value == "next" and call.args
+            for call in self.tree.calls_by_name.get("next", ())
+            if isinstance(call.func, cst.Name) and call.args
         ]
 
     def _escapes(self, name: cst.Name) -> bool:

@@ -505,12 +505,9 @@ class Places(Part):
                 # ``pbar = tqdm(enumerate(loader))``
                 for binding in self.names.bindings(node):
                     if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Call):
-                        parts = list(iterated(binding.value))
-                        if parts[0] is not binding.value and any(
-                            isinstance(p, (cst.Name, cst.Attribute))
-                            and not _same(p, node)
-                            and self._is_loader(p)
-                            for p in parts
+                        parts = iterated(binding.value)
+                        if any(
+                            isinstance(p, (cst.Name, cst.Attribute)) and self._is_loader(p) for p in parts
                         ):
                             return True
             word = last_name(node)
@@ -1077,14 +1074,10 @@ class Places(Part):
         if owner is None:
             return
         heirs = set(self.module.classes.heirs(owner))
-        for attribute in self.tree.nodes(cst.Attribute):
-            if attribute.attr.value == function.name.value:
-                cls = self.module.classes.instance_class(attribute.value)
-                if cls is None:
-                    value = self.module.value(attribute.value)
-                    cls = value.definition if isinstance(value.definition, cst.ClassDef) else None
-                if cls in heirs:
-                    yield attribute
+        for attribute in self.tree.attributes_by_name.get(function.name.value, ()):
+            cls = self.module.classes.instance_class(attribute.value)
+            if (cls or self.module.value(attribute.value).definition) in heirs:
+                yield attribute
 
     # ------------------------------------------------------------------ the main guard
 
@@ -1164,10 +1157,6 @@ def _is_cached(module: Module, function: cst.FunctionDef) -> bool:
 def _administers(function: Function) -> bool:
     """Return whether a function changes or stores a model, going by its name."""
     return isinstance(function, cst.FunctionDef) and begins(function.name.value, Role.CONVERSION)
-
-
-def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:
-    return isinstance(a, cst.Name) and isinstance(b, cst.Name) and a.value == b.value
 
 
 def _is_something(value: Value) -> bool:

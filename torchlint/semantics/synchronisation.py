@@ -40,7 +40,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
-from torchlint.semantics.spellings import given_as, last_name, last_words
+from torchlint.semantics.spellings import given_as, last_name, last_words, start_of
 from torchlint.semantics.transfers import TRANSFERS
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
@@ -254,11 +254,10 @@ def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
     return bool(moved) and name.value not in moved
 
 
-def _root(node: cst.CSTNode | None) -> cst.Name | None:
+def _root(node: cst.CSTNode) -> cst.Name | None:
     """Return the variable that an expression reads a part of."""
-    while isinstance(node, (cst.Attribute, cst.Subscript)):
-        node = node.value
-    return node if isinstance(node, cst.Name) else None
+    start = start_of(node, cst.Attribute, cst.Subscript)
+    return start if isinstance(start, cst.Name) else None
 
 
 def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
@@ -276,7 +275,7 @@ def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
         match made, binding.path:
             case cst.Tuple(elements=elements), (int(position),) if position < len(elements):
                 made = elements[position].value
-        name = _root(made)
+        name = _root(made) if made is not None else None
     return None
 
 

@@ -250,8 +250,7 @@ def _effect(module: Module, call: cst.Call, accumulator: _Accumulator) -> Effect
         fits = value.kind in ((Kind.LIST,) if accumulator.many else (Kind.NUMBER, Kind.TENSOR, Kind.UNKNOWN))
         if not fits:
             return Effect.BREAKS
-        name = target.attr.value
-        attributes = (a for a in module.tree.nodes(cst.Attribute) if a.attr.value == name)
+        attributes = module.tree.attributes_by_name[target.attr.value]
         return min(Effect.NOTICED, _at(module, call, attributes, accumulator.many))
     if not isinstance(target, cst.Name):
         return Effect.BREAKS
