@@ -2095,28 +2095,8 @@ case(
 )
 case(
     "TL202",
-    "the total of a loss that a progress bar shows at each step",
-    True,
-    """\
-    import torch
-
-    def train(model: torch.nn.Module, loader, optimizer, bar):
-        model.cuda()
-        total = 0.0
-        for x in loader:
-            loss = model(x.cuda()).mean()
-            total += loss.item()
-            bar.set_postfix(loss=loss.item())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        return total
-    """,
-)
-case(
-    "TL202",
     "a loss that a log keeps of each step",
-    True,
+    False,
     """\
     import torch
     import wandb

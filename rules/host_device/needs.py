@@ -15,7 +15,6 @@ from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import READING_SCALARS
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Loop
-from torchlint.semantics.lexicon import Role, begins, ends
 from torchlint.semantics.phases import Phase, phase, training_steps
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
@@ -324,9 +323,9 @@ def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
 
 def followed_at_each_step(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a progress bar shows a number, or the total or meter that it goes into,
-    in each iteration of a loop, or a log keeps it.
+    in each iteration of a loop.
 
-    Who follows the steps there wants to see the number of each.
+    Who follows a bar wants to see the number there, and reads it at each step.
     """
     loop = next(iter(module.flow.loops(node)), None)
     if loop is None:
@@ -380,7 +379,7 @@ def _is_shown(module: Module, read: cst.BaseExpression, loop: Loop, *, on_bar: b
 
 
 def _is_on_bar(module: Module, place: cst.CSTNode) -> bool:
-    """Return whether a progress bar or log gets a text, or what is given to it."""
+    """Return whether a progress bar gets a text, or what is given to it."""
     statement = module.flow.statement(place)
     return any(
         isinstance(outer, cst.Call) and _follows_steps(module, outer)
@@ -403,20 +402,11 @@ def logs_tensors(module: Module, call: cst.Call) -> bool:
 
 
 def _follows_steps(module: Module, call: cst.Call) -> bool:
-    """Return whether a statement shows numbers on a progress bar, in a line that the next step overwrites,
-    or hands them to a log.
-    """
-    name = last_name(call.func)
-    if name in _BAR_METHODS:
+    """Return whether a call shows numbers on a progress bar, or in a line that the next step overwrites."""
+    if last_name(call.func) in _BAR_METHODS:
         return True
-    if name == "print":
-        ends_with = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "end")
-        return any(module.value(text).constant == "\r" for text in ends_with)
-    if not isinstance(module.tree.parent(call), cst.Expr) or logs_tensors(module, call):
-        return False
-    if begins(name, Role.LOGGING) or ends(name, Role.LOGGER):
-        return True
-    return isinstance(call.func, cst.Attribute) and ends(last_name(call.func.value), Role.LOGGER)
+    ends_with = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "end")
+    return last_name(call.func) == "print" and any(module.value(text).constant == "\r" for text in ends_with)
 
 
 _BAR_METHODS: Final = frozenset({"set_description", "set_description_str", "set_postfix", "set_postfix_str"})

@@ -21,7 +21,7 @@ from torchlint.semantics.synchronisation import (
 from torchlint.semantics.usage import feeds_host_engine, handed_to
 
 from .destinations import steps_environment, writes_out
-from .needs import Need, followed_at_each_step, needed_on_host
+from .needs import Need, needed_on_host
 from .purpose import keeps_results, reads_items
 from .remedies import packs_sequences
 from .selections import Fate, fates
@@ -119,11 +119,10 @@ def _keeps(module: Module, call: cst.Call) -> bool:
 
 
 def _is_needed(module: Module, call: cst.Call) -> bool:
-    """Return whether something in the same iteration needs what a call reads on the host, or shows it."""
+    """Return whether something in the same iteration needs what a call reads on the host."""
     return (
         needed_on_host(module, call) is not None
         or handed_to(module, call, _takes_from_host)
-        or followed_at_each_step(module, call)
         or reads_items(module, call)
     )
 

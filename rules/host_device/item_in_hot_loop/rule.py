@@ -87,8 +87,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
     All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
     low impact next to a synchronization that stays because the host needs its value at once, also in a
-    function that is called or in the caller, and where a progress bar shows the number in every iteration, or
-    a log keeps it.
+    function that is called or in the caller, and where a progress bar shows the number in every iteration.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.

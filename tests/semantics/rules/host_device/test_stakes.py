@@ -105,9 +105,9 @@ TOTAL = "\n        total += x.cuda().sum().item()"
 GROUPS = {
     # A step waits until the last of them is gone.
     "losses.append(loss.item())": Impact.HIGH,
+    "bar.set_postfix(loss=loss.item())": Impact.HIGH,
+    "total += loss.item()\n        bar.set_postfix(loss=total)": Impact.HIGH,
     # Behind one that stays, the queue is empty, and the others cost little.
-    "bar.set_postfix(loss=loss.item())": Impact.LOW,
-    "total += loss.item()\n        bar.set_postfix(loss=total)": Impact.LOW,
     "z = torch.zeros(loss.item())": Impact.LOW,
     "env.step(loss.tolist())": Impact.LOW,
     "z = torch.zeros(loss.item())\n        z = model(z)": Impact.HIGH,
