@@ -859,6 +859,22 @@ case(
 )
 case(
     "TL401",
+    "a model beside one of a library that others have trained",
+    False,
+    """\
+    from torch import nn
+    from torchvision import models
+
+    features = models.vgg16(pretrained=True).features.eval()
+    block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+
+    def step(x, optimizer):
+        (features(block(x)) - features(x)).mean().backward()
+        optimizer.step()
+    """,
+)
+case(
+    "TL401",
     "a model that loads itself",
     True,
     """\

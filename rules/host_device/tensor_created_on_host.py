@@ -47,7 +47,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
     Finds tensors of zeros, ones, a constant, steps or random numbers that are created in host memory and
-    then moved to an accelerator, either at once or before any other use.
+    then moved to an accelerator, either at once or before any other use. Views, casts, `tril`, `triu` and
+    arithmetic with numbers in between do not count as a use.
 
     The rule ignores tensors created from data, such as lists, arrays and Python numbers. For these,
     `device=` does not avoid the copy: `torch.tensor(data, device=device)` still creates the tensor in host
@@ -83,6 +84,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
       numbers, for this tensor and for everything drawn on the host afterwards. A file cannot show that
       nothing is seeded, because the code that imports or starts it may do so under any name (`set_seed(0)`,
       `Trainer(seed=0)`);
+    - for division and powers before the move, and for arithmetic with anything but zeros, ones and `arange`,
+      where the last digits may differ;
     - for steps in fractions that become whole numbers at once (`torch.linspace(0, 7, 50).long()`), where the
       last digit decides between two of them;
     - for a tensor that is expanded before it moves, because only the copy can be written to;
@@ -230,7 +233,8 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
-    if made.leaf or made.overlapping or made.random or not move.certain or _cuts_steps(module, made, move):
+    surely = move.certain and not (made.leaf or made.overlapping or made.random or made.rounded)
+    if not surely or _cuts_steps(module, made, move):
         return unsafe(module, message, creation, removal)
     return safe(module, message, creation, removal)
 
