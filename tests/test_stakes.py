@@ -469,6 +469,57 @@ case(
     """,
 )
 case(
+    "TL402",
+    "relative positions, for which the queries are multiplied as well",
+    True,
+    """\
+    import torch
+    from einops import rearrange
+    from torch import einsum, nn
+
+    class Attention(nn.Module):
+        def __init__(self, dim, heads):
+            super().__init__()
+            self.heads, self.scale = heads, (dim // heads) ** -0.5
+            self.to_q, self.to_k, self.to_v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
+            self.content_bias = nn.Parameter(torch.zeros(1, heads, 1, dim // heads))
+            self.position_bias = nn.Parameter(torch.zeros(1, heads, 1, dim // heads))
+
+        def shifted(self, scores):
+            return scores.flatten(-2)[..., 1:].unflatten(-1, (-1, 64))
+
+        def forward(self, x, rel_k):
+            q, k, v = self.to_q(x), self.to_k(x), self.to_v(x)
+            q, k, v = (rearrange(t, "b n (h d) -> b h n d", h=self.heads) for t in (q, k, v))
+            q = q * self.scale
+            content = einsum("b h i d, b h j d -> b h i j", q + self.content_bias, k)
+            positions = self.shifted(einsum("b h i d, h j d -> b h i j", q + self.position_bias, rel_k))
+            attn = (content + positions).softmax(dim=-1)
+            return einsum("b h i j, b h j d -> b h i d", attn, v)
+    """,
+)
+case(
+    "TL402",
+    "a mask that is made of the input",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self, dim):
+            super().__init__()
+            self.to_q, self.to_k, self.to_v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
+            self.to_mask = nn.Linear(dim, 1)
+
+        def forward(self, x):
+            q, k, v = self.to_q(x), self.to_k(x), self.to_v(x)
+            mask = torch.zeros_like(x[:, :1]).sum(-1, keepdim=True)
+            scores = q @ k.transpose(-2, -1) / 8.0
+            return (scores + mask).softmax(-1) @ v
+    """,
+)
+case(
     "TL902",
     "a format that other programs load",
     True,

@@ -10,7 +10,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
 from .attention import PRODUCTS, as_one_call, attention, has_fused_form
-from .extent import is_small
+from .extent import biased_by_queries, is_small
 
 
 @rule(
@@ -82,6 +82,8 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
     if found is None:
         return
     slight = "the score matrix is small" if is_small(module, found) else None
+    if biased_by_queries(module, found):
+        slight = "a bias is as large as the scores"
     if module.target.promises_below("2.0"):
         # They would have to be given up.
         slight = "releases without the function are supported"
