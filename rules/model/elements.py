@@ -58,9 +58,7 @@ def _holds(
         case cst.Subscript(value=owner) if module.value(owner).kind is Kind.TENSOR:
             return onward(owner)
         case cst.List(elements=elements) | cst.Tuple(elements=elements) if elements:
-            return "torch.int64" in dtypes and all(
-                isinstance(each.value, cst.Integer) for each in elements
-            )
+            return "torch.int64" in dtypes and all(isinstance(each.value, cst.Integer) for each in elements)
         case cst.Attribute(attr=cst.Name("indices")):
             return "torch.int64" in dtypes
         case cst.Attribute(value=owner, attr=cst.Name("data" | "T" | "mT")):
