@@ -1011,6 +1011,22 @@ case(
 )
 case(
     "TL401",
+    "a model beside one of a library that others have trained",
+    False,
+    """\
+    from torch import nn
+    from torchvision import models
+
+    features = models.vgg16(pretrained=True).features.eval()
+    block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+
+    def step(x, optimizer):
+        (features(block(x)) - features(x)).mean().backward()
+        optimizer.step()
+    """,
+)
+case(
+    "TL401",
     "a model that loads itself",
     True,
     """\
@@ -1392,7 +1408,7 @@ case(
 case(
     "TL205",
     "a loss that is not finite",
-    False,
+    True,
     """\
     import torch
 
@@ -1404,6 +1420,71 @@ case(
                 break
             loss.backward()
             optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "an assertion about the loss of each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            assert not torch.isnan(loss)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL202",
+    "a check of the loss of each step that ends the program",
+    True,
+    """\
+    import math
+    import sys
+
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            if not math.isfinite(loss.item()):
+                print("the loss is not finite")
+                sys.exit(1)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL201",
+    "the matrix of a file that is read, which nothing shows to run often",
+    True,
+    """\
+    import torch
+
+    def read(path, device):
+        points = torch.load(path).cuda()
+        affine = torch.eye(4).to(points.device)
+        return points, affine
+    """,
+)
+case(
+    "TL201",
+    "as many indices as a tensor has rows",
+    False,
+    """\
+    import torch
+
+    def project(distribution, atoms):
+        rows = distribution.shape[0]
+        offset = torch.linspace(0, (rows - 1) * atoms, rows).long().cuda()
+        return distribution.view(-1)[offset]
     """,
 )
 case(
@@ -2035,6 +2116,192 @@ case(
             total += loss.item()
             if i % 100 == 0:
                 bar.set_description(f"loss {total / (i + 1):.4f}")
+    """,
+)
+case(
+    "TL202",
+    "a loss that a progress bar shows, in a text that a variable holds",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            status = "loss {:.4f}".format(loss.item())
+            bar.set_description(status)
+    """,
+)
+case(
+    "TL202",
+    "a total over the parts of a batch that a progress bar shows at each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, batches, optimizer, bar, steps, parts):
+        model.cuda()
+        for _ in range(steps):
+            total = 0.0
+            for _ in range(parts):
+                loss = model(next(batches).cuda()).mean() / parts
+                total += loss.item()
+                loss.backward()
+            bar.set_description(f"loss {total:.4f}")
+            optimizer.step()
+            optimizer.zero_grad()
+    """,
+)
+case(
+    "TL202",
+    "a total of an epoch that a progress bar of the epochs shows",
+    False,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar, epochs):
+        model.cuda()
+        for _ in range(epochs):
+            total = 0.0
+            for x in loader:
+                loss = model(x.cuda()).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            bar.set_description(f"loss {total:.4f}")
+    """,
+)
+case(
+    "TL202",
+    "a loss that a log keeps of each step",
+    False,
+    """\
+    import torch
+    import wandb
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            wandb.log({"loss": loss.item()})
+    """,
+)
+case(
+    "TL202",
+    "a loss that is shown in a line which the next step overwrites",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            print(f"loss {loss.item():.4f}", end="\\r")
+    """,
+)
+case(
+    "TL202",
+    "a loss that a log keeps of every hundredth step",
+    False,
+    """\
+    import torch
+    import wandb
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for step, x in enumerate(loader):
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            value = loss.item()
+            if step % 100 == 0:
+                wandb.log({"loss": value})
+    """,
+)
+case(
+    "TL213",
+    "a batch of an agent's memory, which acts before it learns",
+    True,
+    """\
+    import random
+
+    import numpy as np
+    import torch
+
+    class Agent:
+        def __init__(self, net, optimizer):
+            self.net, self.optimizer, self.memory = net.cuda(), optimizer, []
+
+        def act(self, state):
+            values = self.net(torch.from_numpy(state).cuda())
+            return int(values.argmax())
+
+        def learn(self):
+            states = np.stack(random.sample(self.memory, 64))
+            loss = self.net(torch.from_numpy(states).cuda()).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+        def run(self, env, state, steps):
+            for _ in range(steps):
+                action = self.act(state)
+                state, reward, done, _ = env.step(action)
+                self.memory.append(state)
+                self.learn()
+    """,
+)
+case(
+    "TL208",
+    "a constant that is sent where the next line decides by a value of the device",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    MEAN = torch.tensor([0.4, 0.5, 0.6])
+
+    class Normalize(nn.Module):
+        def forward(self, x: torch.Tensor):
+            mean = MEAN.to(x.device)
+            if x.max() > 1.0:
+                raise ValueError("images have to lie between 0 and 1")
+            return x - mean
+    """,
+)
+case(
+    "TL202",
+    "the sum of a meter in a text that a progress bar shows at each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, meter, metrics, bar):
+        model.cuda()
+        for x in bar:
+            out = model(x.cuda())
+            for metric in metrics:
+                meter.count(metric(out).cuda().item())
+            optimizer.zero_grad()
+            out.mean().backward()
+            optimizer.step()
+            text = "train"
+            for name in meter.names:
+                text += f" {name} {meter[name]:.4f}"
+            bar.set_description(text)
     """,
 )
 case(

@@ -15,7 +15,7 @@ from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import frequency
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import Device
 
 from .clearances import (
@@ -114,19 +114,13 @@ def _slight(module: Module, call: cst.Call, hot: Hot) -> str | None:
 def _keeps_on_host(module: Module, function: Function) -> bool:
     """Return whether a method puts tensors away on the host: ``self.state[key] = average.to("cpu")``."""
     return any(
-        SelfAttributes.is_self(_root(target.target))
+        SelfAttributes.is_self(start_of(target.target, cst.Attribute, cst.Subscript))
         and isinstance(assign.value, cst.Call)
         and last_name(assign.value.func) in ("to", "cpu")
         and module.value(assign.value).device is Device.CPU
         for assign in module.tree.within(function, module.tree.nodes(cst.Assign))
         for target in assign.targets
     )
-
-
-def _root(node: cst.BaseExpression) -> cst.BaseExpression:
-    while isinstance(node, (cst.Attribute, cst.Subscript)):
-        node = node.value
-    return node
 
 
 def _makes_batch(module: Module, node: cst.CSTNode) -> bool:

@@ -175,7 +175,9 @@ class CallGraph:
         Among them those of a method that it stands in for, whatever they are made through. They are neither
         all that there are, nor does each of them run it.
         """
-        if self.link is None or function.name.value.startswith("__") or function.name.value == "forward":
+        name = function.name.value
+        special = name == "forward" or (name.startswith("__") and name != "__call__")
+        if self.link is None or special:
             return ()
         methods = (function, *self._overridden(function))
         graphs = {

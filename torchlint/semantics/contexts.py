@@ -24,7 +24,7 @@ from torchlint.semantics.names import BindingKind, Names
 from torchlint.semantics.phases import is_training_step, training_steps
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
@@ -486,9 +486,7 @@ class Contexts(Part):
             return library in DRAWING_LIBRARIES and not rest.startswith(("cm.", "colors."))
         if not isinstance(call.func, cst.Attribute):
             return False
-        base: cst.CSTNode = call.func.value
-        while isinstance(base, (cst.Attribute, cst.Subscript)):
-            base = base.value
+        base = start_of(call.func, cst.Attribute, cst.Subscript)
         return isinstance(base, cst.Name) and (base.value in _AXES or self._is_of_plot(base))
 
     def _is_of_plot(self, name: cst.Name) -> bool:

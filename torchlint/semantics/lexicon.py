@@ -671,6 +671,9 @@ class Role(IdentityEnum):
     ENGINE_START = "compile_or_warm_up_model init_device load_model load_weights profile_run warm_up"
     """Is done once, before an inference engine serves."""
 
+    INITIALIZATION = "init initialise initialize"
+    """Gives what a run goes on with its first value."""
+
     REHEARSAL = "capture dummy warmup"
     """Runs before what counts, with made-up inputs, or to record what is run later."""
 

@@ -131,7 +131,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
         return
     edits = set_argument(module, call, "set_to_none", "True")
     gradients = Gradients.of(module)
-    told = gradients.taken_for_granted or gradients.tells_none(call)
+    told = gradients.taken_for_granted(call) or gradients.tells_none(call)
     others = module.companions(*_LAYERED)
     uneven = any(map(_leaves_layers_out, (module, *others))) or any(map(_picks_models, others))
     chosen = filled_by_callers(module, argument.node)
