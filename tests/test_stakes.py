@@ -520,38 +520,6 @@ case(
     """,
 )
 case(
-    "TL102",
-    "a loader without workers, which TL101 tells of",
-    True,
-    """\
-    import torch
-    from torch.utils.data import DataLoader
-    from torchvision.datasets import ImageFolder
-
-    def train(model, root, optimizer):
-        for x, y in DataLoader(ImageFolder(root), batch_size=64):
-            loss = model(x.cuda()).sub(y.cuda()).square().mean()
-            loss.backward()
-            optimizer.step()
-    """,
-)
-case(
-    "TL102",
-    "a loader with workers",
-    False,
-    """\
-    import torch
-    from torch.utils.data import DataLoader
-    from torchvision.datasets import ImageFolder
-
-    def train(model, root, optimizer):
-        for x, y in DataLoader(ImageFolder(root), batch_size=64, num_workers=4):
-            loss = model(x.cuda()).sub(y.cuda()).square().mean()
-            loss.backward()
-            optimizer.step()
-    """,
-)
-case(
     "TL902",
     "a format that other programs load",
     True,

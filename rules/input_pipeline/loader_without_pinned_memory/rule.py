@@ -37,9 +37,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     fail on the batches. It also ignores loaders whose batches are only moved as copies
     (`torch.cat(parts).to(device)`), since a copy is not pinned, and loaders that have no worker processes and
     need none (see TL101): there the training process itself would pin each batch, between two steps. Findings
-    are of low impact for single items, for the tokens of texts, for data that is in memory as a whole,
-    whose batches are small, and as long as TL101 finds that there are no worker processes: it was only
-    measured with some.
+    are of low impact for single items, for the tokens of texts, and for data that is in memory as a whole,
+    whose batches are small.
 
     ## Why is this bad?
 
@@ -103,8 +102,6 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         little = "evaluates items one by one"
     elif items.in_memory(call):
         little = "the data is in memory"
-    elif loaders.workers(call) == 0:
-        little = "without workers, the training process would pin the batches"
     if setting is not None:
         fix = configure(setting, True, safe=certain)
         remedy = f"Set `{spelt(setting, True)}`"
