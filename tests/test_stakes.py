@@ -2299,14 +2299,14 @@ case(
 )
 case(
     "TL202",
-    "the loss of a function that is one step, and logs it",
+    "the loss of a function that is one step, and shows it on a progress bar",
     True,
     """\
     import torch
 
     class Trainer:
-        def __init__(self, model, optimizer, logger):
-            self.model, self.optimizer, self.logger = model.cuda(), optimizer, logger
+        def __init__(self, model, optimizer, bar):
+            self.model, self.optimizer, self.bar = model.cuda(), optimizer, bar
 
         def run(self, loader):
             for x in loader:
@@ -2318,19 +2318,19 @@ case(
             loss.backward()
             self.optimizer.step()
             loss = loss.item()
-            self.logger.log(loss=loss)
+            self.bar.set_postfix(loss=loss)
     """,
 )
 case(
     "TL202",
-    "the total of a function that is one epoch, and logs it",
+    "the total of a function that is one epoch, and shows it on a progress bar",
     False,
     """\
     import torch
 
     class Trainer:
-        def __init__(self, model, optimizer, logger):
-            self.model, self.optimizer, self.logger = model.cuda(), optimizer, logger
+        def __init__(self, model, optimizer, bar):
+            self.model, self.optimizer, self.bar = model.cuda(), optimizer, bar
 
         def epoch(self, loader):
             total = 0.0
@@ -2340,7 +2340,7 @@ case(
                 loss.backward()
                 self.optimizer.step()
                 total += loss.item()
-            self.logger.log(loss=total)
+            self.bar.set_postfix(loss=total)
     """,
 )
 case(

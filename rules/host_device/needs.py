@@ -323,9 +323,9 @@ def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
 
 def followed_at_each_step(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a progress bar shows a number, or the total or meter that it goes into,
-    in each iteration of a loop, or a log keeps it.
+    in each iteration of a loop.
 
-    Who follows the steps there wants to see the number of each.
+    Who follows a bar wants to see the number there, and reads it at each step.
     """
     return any(_is_shown(module, node, each, on_bar=True) for each in _rounds(module, node)) or (
         _holder_is_shown(module, node, on_bar=True)
