@@ -2273,6 +2273,77 @@ case(
     """,
 )
 case(
+    "TL202",
+    "losses that a function shows on a progress bar at each step",
+    True,
+    """\
+    import torch
+
+    class Trainer:
+        def __init__(self, model, optimizer, bar):
+            self.model, self.optimizer, self.bar = model.cuda(), optimizer, bar
+
+        def run(self, loader):
+            for x in loader:
+                loss = self.model(x.cuda()).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.show({"loss": loss})
+
+        def show(self, losses):
+            for name in losses:
+                losses[name] = round(losses[name].detach().cuda().item(), 4)
+            self.bar.set_postfix(losses)
+    """,
+)
+case(
+    "TL202",
+    "the loss of a function that is one step, and shows it on a progress bar",
+    True,
+    """\
+    import torch
+
+    class Trainer:
+        def __init__(self, model, optimizer, bar):
+            self.model, self.optimizer, self.bar = model.cuda(), optimizer, bar
+
+        def run(self, loader):
+            for x in loader:
+                self.step(x)
+
+        def step(self, x):
+            loss = self.model(x.cuda()).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            loss = loss.item()
+            self.bar.set_postfix(loss=loss)
+    """,
+)
+case(
+    "TL202",
+    "the total of a function that is one epoch, and shows it on a progress bar",
+    False,
+    """\
+    import torch
+
+    class Trainer:
+        def __init__(self, model, optimizer, bar):
+            self.model, self.optimizer, self.bar = model.cuda(), optimizer, bar
+
+        def epoch(self, loader):
+            total = 0.0
+            for x in loader:
+                loss = self.model(x.cuda()).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                total += loss.item()
+            self.bar.set_postfix(loss=total)
+    """,
+)
+case(
     "TL404",
     "an activation that is differentiated by hand",
     True,

@@ -14,7 +14,7 @@ from torchlint.semantics import places
 from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import READING_SCALARS
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.flow.graph import Loop
+from torchlint.semantics.flow.graph import Function, Loop
 from torchlint.semantics.phases import Phase, phase, training_steps
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
@@ -327,36 +327,41 @@ def followed_at_each_step(module: Module, node: cst.BaseExpression) -> bool:
 
     Who follows a bar wants to see the number there, and reads it at each step.
     """
-    loop = next(iter(module.flow.loops(node)), None)
-    if loop is None:
-        return False
-    return any(_is_shown(module, node, each, on_bar=True) for each in _rounds(module, loop)) or (
+    return any(_is_shown(module, node, each, on_bar=True) for each in _rounds(module, node)) or (
         _holder_is_shown(module, node, on_bar=True)
     )
 
 
-def _rounds(module: Module, loop: Loop) -> tuple[Loop, ...]:
-    """Return a loop, and the one around it where that takes the steps, and this one a part of each."""
-    around = next(iter(module.flow.loops(loop)), None)
-    steps = () if around is None else training_steps(module)
-    tree = module.tree
-    if around is None or not any(tree.contains(around, s) and not tree.contains(loop, s) for s in steps):
-        return (loop,)
-    return (loop, around)
+def _rounds(module: Module, node: cst.BaseExpression) -> tuple[Loop | Function, ...]:
+    """Return what runs ``node`` once a step: the loop around it, or a function without one that a loop calls.
+
+    A loop over a part of each step counts together with what is around it, which takes the steps.
+    """
+    loops, function = module.flow.loops(node), module.function(node)
+    if not loops:
+        return () if function is None else (function,)
+    tree, (loop, *outer) = module.tree, loops
+    if not outer:
+        part = function is not None and places.heat(module, loop) is not places.Heat.HOT
+        return (loop, function) if part and function is not None else (loop,)
+    steps = (step for step in training_steps(module) if tree.contains(outer[0], step))
+    return (loop, outer[0]) if any(not tree.contains(loop, step) for step in steps) else (loop,)
 
 
 def _holder_is_shown(module: Module, node: cst.BaseExpression, *, on_bar: bool) -> bool:
-    loop, holder = next(iter(module.flow.loops(node)), None), _holder(module, node)
-    if loop is None or not isinstance(holder, (cst.Name, cst.Attribute)):
+    loops, holder = module.flow.loops(node), _holder(module, node)
+    if not isinstance(holder, (cst.Name, cst.Attribute)):
         return False
     code, order = module.source(holder), module.tree.order[holder]
-    loops = _rounds(module, loop) if on_bar else (loop,)
-    return any(_last_shown(module, each, type(holder), code, on_bar) > order for each in loops)
+    rounds = _rounds(module, node) if on_bar else loops[:1]
+    return any(_last_shown(module, each, type(holder), code, on_bar) > order for each in rounds)
 
 
 @remembered
-def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code: str, on_bar: bool) -> int:
-    """Return where a loop last reads a total, list or meter that is written out there,
+def _last_shown(
+    module: Module, loop: Loop | Function, kind: type[cst.BaseExpression], code: str, on_bar: bool
+) -> int:
+    """Return where a loop or function last reads a total, list or meter that is written out there,
     perhaps ``on_bar`` alone; -1 if it does not.
     """
     order = module.tree.order
@@ -368,8 +373,8 @@ def _last_shown(module: Module, loop: Loop, kind: type[cst.BaseExpression], code
     return max(shown, default=-1)
 
 
-def _is_shown(module: Module, read: cst.BaseExpression, loop: Loop, *, on_bar: bool) -> bool:
-    """Return whether each iteration of a loop writes out what it reads."""
+def _is_shown(module: Module, read: cst.BaseExpression, loop: Loop | Function, *, on_bar: bool) -> bool:
+    """Return whether each iteration of a loop, or call of a function, writes out what it reads."""
     return any(
         module.tree.contains(loop, place)
         and not places.throttled_in(module, place, loop)
@@ -414,7 +419,7 @@ _BAR_METHODS: Final = frozenset({"set_description", "set_description_str", "set_
 
 @remembered
 def _spelt_in(
-    module: Module, loop: Loop, kind: type[cst.BaseExpression]
+    module: Module, loop: Loop | Function, kind: type[cst.BaseExpression]
 ) -> dict[str, list[cst.BaseExpression]]:
     """Return the names or attributes of a loop by their source."""
     found: dict[str, list[cst.BaseExpression]] = {}
@@ -425,12 +430,14 @@ def _spelt_in(
 
 def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return what the statement of a value gives it to: ``total += x``,
-    ``losses.append(x)``, ``loss = x``.
+    ``losses.append(x)``, ``loss = x``, ``status["loss"] = x``.
     """
     match module.flow.statement(node):
         case cst.AugAssign(target=target):
             return target
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as kept)]) as line if line.value is node:
+            return kept
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name() as kept))]):
             return kept
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
             own = isinstance(owner, cst.Name) and owner.value != "self"

@@ -648,24 +648,55 @@ class Loaders(Part):
 
 
 @remembered
-def feeds_batches_as_they_come(module: Module, loop: cst.For) -> bool:
-    """Return whether a loop gives a model the batches of a loader, which are in host memory,
-    and nothing in its function moves any tensor.
+def stays_on_host(module: Module, loop: cst.For | cst.While) -> bool:
+    """Return whether a loop runs a model on the host: one that is given the batches of a loader as they
+    come, or that the function makes for itself, where nothing moves any tensor.
 
-    Then the model is there as well. A framework may move them all the same, and so may the model itself.
+    A framework may do so out of sight, and so may the model itself.
     """
-    if not places.over_loader(module, loop) or module.mentions(*PLACING_BATCHES):
-        return False
     tree = module.tree
-    given = [
+    called = [
         call
         for call in tree.within(loop.body, tree.nodes(cst.Call))
         if module.value(call.func).kind is Kind.MODULE
-        and any(_is_item_of(module, argument.value, loop) for argument in call.args)
     ]
-    around = module.function(loop) or tree.root
-    passes = (callee for call in given for callee in module.callees(call))
-    return bool(given) and not any(_moves_something(module, each) for each in (around, *passes))
+    if (
+        not called
+        or module.mentions(*PLACING_BATCHES)
+        or _moves_something(module, _code_around(module, loop))
+    ):
+        return False
+    if isinstance(loop, cst.For) and places.over_loader(module, loop):
+        # Tensors that are all of the data may have been moved before.
+        fed = [call for call in called if any(_is_item_of(module, arg.value, loop) for arg in call.args)]
+        passes = (callee for call in fed for callee in module.callees(call))
+        if (
+            fed
+            and not module.mentions("TensorDataset(")
+            and not any(_moves_something(module, each) for each in passes)
+        ):
+            return True
+    return all(_makes_on_host(module, call.func, loop) for call in called)
+
+
+def _code_around(module: Module, node: cst.CSTNode) -> cst.CSTNode:
+    return module.function(node) or module.tree.root
+
+
+def _makes_on_host(module: Module, model: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+    """Return whether a variable is a model of the project that a function makes,
+    by code that makes nothing elsewhere.
+    """
+    made = module.value(model)
+    bindings = module.bindings(model) if isinstance(model, cst.Name) else ()
+    if not isinstance(made.definition, cst.ClassDef) or not bindings:
+        return False
+    return not _moves_something(module, made.definition) and all(
+        isinstance(each.value, cst.Call)
+        and _code_around(module, each.node) is _code_around(module, loop)
+        and not any(_moves_something(module, maker) for maker in module.callees(each.value))
+        for each in bindings
+    )
 
 
 def _is_item_of(module: Module, node: cst.BaseExpression, loop: cst.For) -> bool:
@@ -683,6 +714,7 @@ def _moves_something(module: Module, around: cst.CSTNode) -> bool:
     return any(
         last_name(call.func) in _TAKING_AWAY
         or ends(last_name(call.func), Role.SENDING)
+        or last_name(call.func) == "device"
         or any(names_device(argument.keyword.value) for argument in call.args if argument.keyword is not None)
         for call in home.tree.within(around, home.tree.nodes(cst.Call))
     )

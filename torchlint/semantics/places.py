@@ -179,8 +179,8 @@ def throttled(module: Module, node: cst.CSTNode) -> bool:
     return Places.of(module).throttled(node)
 
 
-def throttled_in(module: Module, node: cst.CSTNode, loop: Loop) -> bool:
-    """Return whether a node runs in few of the iterations of this loop, one around it."""
+def throttled_in(module: Module, node: cst.CSTNode, loop: Loop | Function) -> bool:
+    """Return whether a node runs in few of the iterations of this loop around it, or calls of a function."""
     return Places.of(module).throttled_in(node, loop)
 
 
@@ -225,8 +225,8 @@ class Places(Part):
                 return False
         return self._throttling.between(node, self.module.function(node) or self.tree.root)
 
-    def throttled_in(self, node: cst.CSTNode, loop: Loop) -> bool:
-        """Return whether ``node`` runs in few of the iterations of this loop, one around it."""
+    def throttled_in(self, node: cst.CSTNode, loop: Loop | Function) -> bool:
+        """Return whether ``node`` runs in few of the iterations of this loop, or calls of this function."""
         return self._throttling.between(node, loop)
 
     # ------------------------------------------------------------------ heat
