@@ -15,7 +15,7 @@ from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.contexts import is_test
-from torchlint.semantics.conventions import OTHER_FRAMEWORKS
+from torchlint.semantics.conventions import OTHER_FRAMEWORKS, uses_torch
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
@@ -29,13 +29,13 @@ from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 from torchlint.semantics.wholeprogram import calls_shown
 
 from .dropped import drops_graph
 from .monitoringpasses import MonitoringPasses, with_reads
-from .retention import kept
+from .retention import handed_in, kept
 from .texts import texts_of_graphs
 from .untrained import Untrained, trained_makers
 
@@ -419,9 +419,7 @@ class NoGradRegions(Part):
         """Return whether a program that trains calls a function itself,
         for a model that is made outside of it.
         """
-        root: cst.CSTNode = call.func
-        while isinstance(root, cst.Attribute):
-            root = root.value
+        root = start_of(call.func, cst.Attribute)
         if not isinstance(root, cst.Name) or not self.module.callers(function):
             return False
         scope = self.module.names.lookup(root.value, root)
@@ -456,7 +454,7 @@ class NoGradRegions(Part):
 
     def _is_handed_on(self, name: str) -> bool:
         """Return whether a method or function of this name is used as a value: ``run = self._run``."""
-        attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
+        attributes = self.tree.attributes_by_name.get(name, ())
         return any(
             not (isinstance(around := self.tree.parent(read), cst.Call) and around.func is read)
             for read in (*attributes, *self.module.names.reads(name))
@@ -753,13 +751,14 @@ class NoGradRegions(Part):
     def _shown_module(self, model: cst.BaseExpression, value: Value) -> bool:
         """Return whether more than its name shows that something is a module.
 
-        Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves.
+        Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves, and
+        what a file without torch calls a policy may be any function.
         """
         known = value.cls is not None or value.definition is not None or value.origin is not None
-        if known or not isinstance(model, cst.Attribute):
+        if known or self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS:
             return True
-        if self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS:
-            return True
+        if not isinstance(model, cst.Attribute):
+            return uses_torch(self.module.names)
         assigned = self.module.names.attributes.get(model.attr.value, ())
         return any(isinstance(a.value, cst.Call) and self._makes_module(a.value) for a in assigned)
 
@@ -1130,10 +1129,9 @@ class NoGradRegions(Part):
 
     def _is_passed(self, node: cst.BaseExpression) -> bool:
         """Return whether a model comes from outside of the function that puts it into evaluation mode."""
-        while isinstance(node, cst.Attribute):
-            node = node.value
-        return isinstance(node, cst.Name) and all(
-            binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(node)
+        root = start_of(node, cst.Attribute)
+        return isinstance(root, cst.Name) and all(
+            binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(root)
         )
 
     @remembered
@@ -1443,23 +1441,14 @@ class NoGradRegions(Part):
             if not isinstance(inner, (cst.AugAssign, cst.Assign, cst.Call)):
                 continue
             for item in kept(self.module, inner):
-                place = item.place
-                while isinstance(place, cst.Subscript):
-                    place = place.value
+                place = start_of(item.place, cst.Subscript)
                 if isinstance(place, cst.Name):
                     found.setdefault(place.value, []).append(item.stored)
         return found
 
     def _is_outside(self, place: cst.BaseExpression) -> bool:
         """Return whether a container is an attribute, or was passed to the function."""
-        while isinstance(place, cst.Subscript):
-            place = place.value
-        if isinstance(place, cst.Attribute):
-            return True
-        return isinstance(place, cst.Name) and any(
-            binding.kind is BindingKind.PARAMETER
-            for binding in self.module.names.bindings_at(place.value, place)
-        )
+        return isinstance(start_of(place, cst.Subscript), cst.Attribute) or handed_in(self.module, place)
 
 
 def _inspects(module: Module, use: Use) -> Verdict[bool]:

@@ -25,7 +25,7 @@ from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -547,7 +547,7 @@ class _Body:
                 yield from self._named(named)
             case cst.Attribute(attr=cst.Name("data" | "grad")) | cst.Subscript():
                 tensor = self._tensor(target)
-                if isinstance(value, cst.Name) and value.value == "None":
+                if is_none(value):
                     yield Effect(None, statement, tensor or "")
                 else:
                     yield self._set(statement, tensor, value, copies=False) if tensor is not None else None
