@@ -2088,6 +2088,29 @@ case(
 )
 case(
     "TL202",
+    "a total that a progress bar shows every other step",
+    False,
+    """\
+    import torch
+    from tqdm import tqdm
+
+
+    def train(model, loader, optimizer):
+        model.cuda()
+        total, print_freq = 0.0, 2
+        bar = tqdm(loader)
+        for step, x in enumerate(bar, 1):
+            loss = model(x.cuda())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            if step % print_freq == 0:
+                bar.set_description(f"{total / step:.3f}")
+    """,
+)
+case(
+    "TL202",
     "a loss that a progress bar shows, in a text that a variable holds",
     True,
     """\

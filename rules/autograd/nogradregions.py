@@ -958,17 +958,20 @@ class NoGradRegions(Part):
         return bool(models) and all(last_name(model) in self._frozen for model in models)
 
     def _is_frozen_elsewhere(self, model: cst.BaseExpression) -> bool:
-        """Return whether a file of the same program turns gradients off for all parameters of a model.
+        """Return whether the program turns gradients off for all parameters of a model, under another name
+        or in another file.
 
         It goes by the calls that make the model, and only where those are out of sight by its name.
         """
-        others = () if self.link is None else self.link.companions(self, ("requires_grad",))
-        if not others:
-            return False
+        others = () if self.link is None else self.link.companions(self, ("requires_grad", "detach_"))
         regions = (self, *map(type(self).counterpart, others))
+        if not any(each._freezing for each in regions):
+            return False
         makers = self._makers(model)
-        if None not in makers:
+        if makers and None not in makers:
             frozen = frozenset[cst.CSTNode | None]().union(*(each._makers_of_frozen for each in regions))
+            if makers <= self._makers_of_frozen:
+                return True
             # What an optimizer gets is frozen in part, or has got adapters.
             return makers <= frozen and makers.isdisjoint(trained_makers(self.module) or ())
         name = last_name(model)
@@ -1009,6 +1012,11 @@ class NoGradRegions(Part):
                 ):
                     if self.module.value(argument.value).constant is False:
                         found.append((call, self._model_of(owner)))
+                case cst.Call(func=cst.Attribute(attr=cst.Name("detach_"), value=owner), args=[]):
+                    # ``for parameter in teacher.parameters(): parameter.detach_()``
+                    model = self._model_of(owner)
+                    if model is not owner and not self._picks_parameters(call):
+                        found.append((call, model))
                 case _:
                     pass
         for assign in self.tree.nodes(cst.Assign):

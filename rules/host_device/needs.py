@@ -20,6 +20,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import is_text, written_arguments
+from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.usage import FILLING, feeds_host_engine, filled_here, reads_in_iteration
 from torchlint.semantics.values import Device, Kind
 
@@ -377,10 +378,19 @@ def _is_shown(module: Module, read: cst.BaseExpression, loop: Loop | Function, *
     """Return whether each iteration of a loop, or call of a function, writes out what it reads."""
     return any(
         module.tree.contains(loop, place)
-        and not places.throttled_in(module, place, loop)
+        and not _now_and_then(module, place, loop)
         and (not on_bar or _is_on_bar(module, place))
         for place in sinks(module, read, _shown)
     )
+
+
+def _now_and_then(module: Module, place: cst.CSTNode, loop: Loop) -> bool:
+    """Return whether some iterations of a loop pass a place by, every other one at least."""
+    if places.throttled_in(module, place, loop):
+        return True
+    periodic = Throttling.of(module).is_periodic
+    decisions = module.flow.decisions(place, within=loop)
+    return any(periodic(decision.test, decision.holds) for decision in decisions)
 
 
 def _is_on_bar(module: Module, place: cst.CSTNode) -> bool:

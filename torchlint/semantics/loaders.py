@@ -59,10 +59,9 @@ from torchlint.semantics.wholeprogram import imported_by_nobody
 
 ITERABLE = "torch.utils.data.IterableDataset"
 LOADER = "torch.utils.data.DataLoader"
-# Datasets whose items are those of others.
-_PARTS = frozenset(
-    f"torch.utils.data.{name}" for name in ("ChainDataset", "ConcatDataset", "Subset", "random_split")
-)
+# Datasets whose items are those of others: of several ones, and of one.
+_PUT_TOGETHER = frozenset({"torch.utils.data.ChainDataset", "torch.utils.data.ConcatDataset"})
+_PARTS = _PUT_TOGETHER | {"torch.utils.data.Subset", "torch.utils.data.random_split"}
 # Loaders of other libraries that hand their keywords on to the one above.
 _LOADERS = frozenset(
     {LOADER, "torch_geometric.loader.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader"}
@@ -734,10 +733,12 @@ def class_behind(module: Module, node: cst.CSTNode, path: Path) -> cst.ClassDef 
 
 def whole_of(module: Module, call: cst.Call) -> list[Source] | None:
     """Return the datasets that a dataset is a part of, or is put together from; None for all other calls."""
-    if not call.args or (module.class_of(call) or module.qualified(call.func)) not in _PARTS:
+    name = module.class_of(call) or module.qualified(call.func)
+    if not call.args or name not in _PARTS:
         return None
     first = call.args[0].value
-    return onward(first, path=(Item.EACH,) if isinstance(first, (cst.List, cst.Tuple)) else ())
+    several = name in _PUT_TOGETHER or isinstance(first, (cst.List, cst.Tuple))
+    return onward(first, path=(Item.EACH,) if several else ())
 
 
 def constructors_around(module: Module) -> Iterator[cst.Call]:
