@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _KEEPERS = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault"})
 _DISPLAYS = (cst.Tuple, cst.List, cst.Dict)
 _DOUBLES = frozenset({"torch.float64", "torch.double"})
-_WIDE = frozenset({"torch.float32", "torch.float64"})
 # What may put the program on a device that has no double precision, such as Apple's.
 _PERHAPS_SINGLE = frozenset({"accelerator", "fabric", "hpu", "mps", "npu", "xpu"})
 _PLACING = (
@@ -140,11 +139,17 @@ def _plain_conversion(module: Module, call: cst.Call) -> bool:
 
 
 def _width(module: Module, tensor: cst.BaseExpression) -> str:
-    """Return the cast that keeps a sum of ``tensor`` from no longer growing after some hundred terms.
+    """Return the cast with which a sum of ``tensor`` comes to what it came to in Python's numbers.
 
-    To single precision, and to double precision where a file of the program uses that on tensors.
+    To double precision, which those have. Where a device may not have that, to single precision, so that the
+    sum goes on growing after some hundred terms, unless a file of the program uses double precision there.
     """
-    if module.value(tensor).dtype in _WIDE:
+    dtype = module.value(tensor).dtype
+    if dtype == "torch.float64":
+        return ""
+    if _has_double(module):
+        return ".double()"
+    if dtype == "torch.float32":
         return ""
     files = (module, *module.companions("float64", "double"))
     return ".double()" if any(map(_uses_double, files)) else ".float()"

@@ -116,7 +116,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     total = 0.0
     for x, y in loader:
         loss = step(x, y)
-        total += loss.detach().float()
+        total += loss.detach().double()
     print(f"{total / len(loader):.4f}")
     ```
 
@@ -133,11 +133,12 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     if a list is only used in such arithmetic.
 
     Integers, such as the number of correct predictions, stay exact: they are summed in 64 bits and converted
-    back to Python numbers before any arithmetic. Floating-point values are summed in single precision, with
-    `loss.detach().float()`, even if the loss is in half precision. Python numbers have double precision, and
-    so has the total in a program that uses double precision on tensors. The last digits of a mean may differ:
-    from the sixth or seventh on for a few thousand terms, earlier for millions of terms without a reset. If
-    there was no batch at all, a total that began as `0` becomes `0.0`.
+    back to Python numbers before any arithmetic. Floating-point values are summed in double precision, with
+    `loss.detach().double()`, as Python sums its numbers: the total is the same to the last digit. Where a
+    device may not have double precision (in a program that does not name CUDA, or names `mps`), they are
+    summed in single precision, with `loss.detach().float()`. The last digits of a mean may differ then: from
+    the sixth or seventh on for a few thousand terms, earlier for millions of terms without a reset. If there
+    was no batch at all, a total that began as `0` becomes `0.0`.
 
     The fix is unsafe
 
