@@ -307,6 +307,7 @@ def _kept_arguments(
     if owner is None or module.classes.info(owner).kind is Kind.MODULE:
         return
     bound = module.inference.callgraph.bound_to(call, method)
+    by_keyword = method.params.star_kwarg.name.value if method.params.star_kwarg is not None else None
     parameters = {
         binding: place
         for inner in module.tree.descendants(method.body)
@@ -318,6 +319,8 @@ def _kept_arguments(
         node = bound.get(name).node
         if node is not None:
             yield place, node
+        elif name == by_keyword and bound.unpacked is not None:
+            yield from ((place, value) for value in bound.unpacked.keywords.values())
 
 
 def stands_in(module: Module, call: cst.Call, method: cst.FunctionDef) -> bool:
@@ -342,12 +345,18 @@ def handed_in(module: Module, place: cst.BaseExpression) -> bool:
 
 
 def passed_on(module: Module, stored: cst.BaseExpression) -> Iterator[str]:
-    """Yield the parameters of the function that an expression hands on, by arithmetic at most."""
+    """Yield the parameters of the function that an expression hands on, by arithmetic at most,
+    or an item of them.
+    """
     match stored:
         case cst.Name():
             bindings = module.bindings(stored)
             if len(bindings) == 1 and bindings[0].kind is BindingKind.PARAMETER:
                 yield stored.value
+            elif len(bindings) == 1 and bindings[0].kind is BindingKind.LOOP:
+                match bindings[0].value:
+                    case cst.Call(func=cst.Attribute(value=whole, attr=cst.Name("items" | "values"))):
+                        yield from passed_on(module, whole)
         case cst.BinaryOperation():
             yield from passed_on(module, stored.left)
             yield from passed_on(module, stored.right)

@@ -13,7 +13,7 @@ from torchlint.semantics.microbatches import Accumulation, accumulations
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import returns
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
@@ -183,8 +183,10 @@ class _Scaling:
                 return _Scale.UNKNOWN
 
     def _scale_of_name(self, name: cst.Name, count: cst.BaseExpression) -> _Scale:
-        found = [_Scale.UNKNOWN] if not self.module.bindings(name) else []
-        for binding in self.module.bindings(name):
+        # ``loss = None`` is for calls without targets, of which no loss is backpropagated.
+        bindings = [each for each in self.module.bindings(name) if not is_none(each.value)]
+        found = [_Scale.UNKNOWN] if not bindings else []
+        for binding in bindings:
             if binding.value is None or binding.kind not in (
                 BindingKind.ASSIGN,
                 BindingKind.AUGMENT,

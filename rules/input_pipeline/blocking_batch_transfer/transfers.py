@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.api.memory import READING_METHODS, WRITTEN_PARAMETERS
 from torchlint.semantics.api.results import LAYOUT_METHODS
+from torchlint.semantics.configured import configured
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import asks_for_accelerator
@@ -58,6 +59,9 @@ class Transfers(Part):
         certain = self.loaders.pinned(call)
         if certain is not None:
             return certain
+        setting = configured(self.module, call, "pin_memory")
+        if setting is not None:
+            return True if setting.value is True else None
         argument = self.module.argument(call, "pin_memory")
         if not argument.unknown:
             given = argument.node
@@ -177,6 +181,9 @@ class Transfers(Part):
             return False
         if argument.absent or argument.constant is None:
             return True
+        setting = configured(self.module, loader, "collate_fn") if argument.unknown else None
+        if setting is not None:
+            return setting.value in (MISSING, None)
         definition = self.module.value(argument.node).definition if argument.node is not None else None
         if isinstance(definition, cst.Lambda):
             return not self._makes_objects(definition.body)

@@ -39,6 +39,7 @@ def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> 
     dataset, in a collate function, or in functions called from there, if a loader in the file runs them in
     worker processes or pins its batches. It also finds items that are taken there from a tensor that the
     dataset keeps on an accelerator. If the file has no loader for such a dataset, the finding is a warning.
+    The default of a command-line option for the device counts as well.
 
     ## Why is this bad?
 
