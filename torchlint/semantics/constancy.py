@@ -235,10 +235,12 @@ class _Interval(NamedTuple):
 @remembered
 def _parameters(module: Module, function: Function | None) -> frozenset[Variable]:
     """Return the parameters of a function, but for ``self``."""
-    scope = module.names.scope_of(function) if function is not None else None
+    if function is None:
+        return frozenset()
+    scope = module.names.scope_of(function)
     return frozenset(
         (scope, name)
-        for name, bindings in (scope.bindings.items() if scope is not None else ())
+        for name, bindings in scope.bindings.items()
         if name not in ("self", "cls") and any(each.kind is BindingKind.PARAMETER for each in bindings)
     )
 
