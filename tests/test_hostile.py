@@ -425,9 +425,18 @@ def test_wildcards_of_a_project_take_time_in_proportion() -> None:
     assert time.process_time() - started < 3
 
 
-def test_a_pattern_of_a_config_that_is_none_matches_nothing() -> None:
+@pytest.mark.parametrize("pattern", ["[z-a]", "a["])
+def test_a_pattern_of_a_config_that_is_none_is_refused(pattern: str) -> None:
     Path("a.py").write_text(PROGRAM)
-    Path("torchlint.toml").write_text('extend-exclude = ["[z-a]", "a[", "[[:alpha:]]x"]\n')
+    Path("torchlint.toml").write_text(f'extend-exclude = ["{pattern}"]\n')
+    result = lint("--output-format", "concise")
+    assert ("TL601" in result.stdout, result.exit_code) == (False, 2)
+    assert pattern in result.stderr and "FutureWarning" not in result.stderr
+
+
+def test_a_class_of_characters_by_name_is_a_set_like_any_other() -> None:
+    Path("a.py").write_text(PROGRAM)
+    Path("torchlint.toml").write_text('extend-exclude = ["[[:alpha:]]x"]\n')
     result = lint("--output-format", "concise")
     assert ("TL601" in result.stdout, result.exit_code) == (True, 1)
     assert "FutureWarning" not in result.stderr

@@ -15,7 +15,7 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
 from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import Graph, Kind
 
 # Methods and attributes of which autograd knows nothing: what is asked of the tensor itself as well.
@@ -221,9 +221,8 @@ def _is_written_back(module: Module, statement: cst.Assign) -> bool:
 
 def _is_data(target: cst.CSTNode) -> bool:
     """Return whether an assignment writes through `.data`."""
-    while isinstance(target, cst.Subscript):
-        target = target.value
-    return isinstance(target, cst.Attribute) and target.attr.value == "data"
+    whole = start_of(target, cst.Subscript)
+    return isinstance(whole, cst.Attribute) and whole.attr.value == "data"
 
 
 def _updates(module: Module, use: Use) -> Verdict[bool]:

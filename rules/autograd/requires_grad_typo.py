@@ -191,7 +191,7 @@ def _remedy(module: Module, node: cst.Attribute, owner: Value, assignment: cst.A
 def _all_reached(module: Module, name: str) -> bool:
     """Return whether every use of the name in the file is one that is respelt along."""
     tree = module.tree
-    uses = [node for node in tree.nodes(cst.Attribute) if node.attr.value == name]
+    uses = tree.attributes_by_name.get(name, [])
     word = re.compile(rf"\b{name}\b")
     comments = " ".join(tree.text[span.start : span.end] for span in tree.comments)
     if len(word.findall(tree.text)) != len(uses) + len(word.findall(comments)):

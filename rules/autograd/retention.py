@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Item, Source, Through, onward, some, steps, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.syntax import alike
 
@@ -329,25 +329,15 @@ def stands_in(module: Module, call: cst.Call, method: cst.FunctionDef) -> bool:
 
 
 def _of_instance(module: Module, place: cst.BaseExpression, method: cst.FunctionDef) -> bool:
-    while isinstance(place, (cst.Subscript, cst.Attribute)):
-        place = place.value
-    return isinstance(place, cst.Name) and place.value == module.classes.self_name(method)
-
-
-def holder(place: cst.BaseExpression) -> cst.BaseExpression:
-    """Return the name or attribute with the container that an item is of:
-    ``self.losses`` of ``self.losses[0]``.
-    """
-    while isinstance(place, cst.Subscript):
-        place = place.value
-    return place
+    root = start_of(place, cst.Attribute, cst.Subscript)
+    return isinstance(root, cst.Name) and root.value == module.classes.self_name(method)
 
 
 def handed_in(module: Module, place: cst.BaseExpression) -> bool:
     """Return whether what is kept goes into a container that the caller of the function gave it."""
-    place = holder(place)
-    return isinstance(place, cst.Name) and any(
-        binding.kind is BindingKind.PARAMETER for binding in module.names.bindings_at(place.value, place)
+    whole = start_of(place, cst.Subscript)
+    return isinstance(whole, cst.Name) and any(
+        binding.kind is BindingKind.PARAMETER for binding in module.names.bindings_at(whole.value, whole)
     )
 
 

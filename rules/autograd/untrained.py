@@ -21,7 +21,7 @@ from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.values import Graph, Kind, Value
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
@@ -107,7 +107,7 @@ class Untrained(Part):
         module = self.module
         if not Backpropagation.of(module).passes or self.tree.mentions("add_param_group"):
             return frozenset()
-        if any(node.attr.value in _BY_HAND for node in self.tree.nodes(cst.Attribute)):
+        if not _BY_HAND.isdisjoint(self.tree.attributes_by_name):
             return frozenset()
         found: set[str] = set()
         for call in self.tree.nodes(cst.Call):
@@ -244,7 +244,7 @@ class Untrained(Part):
         for binding in dict.fromkeys(bindings):
             plain = binding.kind is BindingKind.ASSIGN and not binding.path
             value = binding.value if plain else None
-            if not (isinstance(value, cst.Name) and value.value == "None"):
+            if not is_none(value):
                 yield value
 
     def _passes_on(self, value: cst.BaseExpression | None, name: str) -> bool:
@@ -299,7 +299,7 @@ class Untrained(Part):
         """Yield where a model of this name is read, and the member that it is asked for there."""
         reads: list[cst.CSTNode] = []
         if owned:
-            attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
+            attributes = self.tree.attributes_by_name.get(name, ())
             reads += (n for n in attributes if not isinstance(self.tree.parent(n), cst.AssignTarget))
         else:
             reads += self.module.names.reads(name)

@@ -304,6 +304,6 @@ def _made_again(module: Module, optimizer: cst.Call, site: cst.CSTNode) -> bool:
             return True
     return tree.mentions("param_groups") and any(
         isinstance(tree.parent(attribute), (cst.AssignTarget, cst.Subscript))
-        for attribute in tree.nodes(cst.Attribute)
-        if attribute.attr.value == "param_groups" and tree.order[attribute] > behind
+        for attribute in tree.attributes_by_name.get("param_groups", ())
+        if tree.order[attribute] > behind
     )

@@ -18,7 +18,7 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.sharing import writes_to
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.synchronisation import mask_of
 from torchlint.semantics.values import Kind
 
@@ -148,9 +148,7 @@ def _is_fixed(part: cst.SubscriptElement) -> bool:
     if isinstance(part.slice, cst.Slice):
         return part.slice.lower is part.slice.upper is part.slice.step is None
     index = part.slice.value if isinstance(part.slice, cst.Index) else part.slice
-    return isinstance(index, (cst.Integer, cst.Ellipsis)) or (
-        isinstance(index, cst.Name) and index.value == "None"
-    )
+    return isinstance(index, (cst.Integer, cst.Ellipsis)) or is_none(index)
 
 
 def looped_over(module: Module, use: Use) -> Verdict[bool]:

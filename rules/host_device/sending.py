@@ -18,7 +18,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import is_part_of_step, serves
 from torchlint.semantics.sources import Path, Source, Through, every, onward, some, steps, traced
-from torchlint.semantics.spellings import given_as, last_name
+from torchlint.semantics.spellings import given_as, last_name, start_of
 from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.transfers import MOVING_METHODS, copied_in, move_to_accelerator, on_host, transferred
 from torchlint.semantics.values import Device, Kind, Memory, Value
@@ -162,10 +162,8 @@ def in_host_memory(module: Module, node: cst.BaseExpression) -> bool:
     made = module.qualified(value.origin.func) if isinstance(value.origin, cst.Call) else None
     if value.memory is not Memory.UNKNOWN or made == "torch.from_numpy":
         return True
-    while isinstance(node, cst.Subscript):
-        node = node.value
-    names = module.settings.host_names
-    return isinstance(node, (cst.Name, cst.Attribute)) and is_declared(module.names, node, names)
+    whole, names = start_of(node, cst.Subscript), module.settings.host_names
+    return isinstance(whole, (cst.Name, cst.Attribute)) and is_declared(module.names, whole, names)
 
 
 def is_input(module: Module, node: cst.CSTNode, source: cst.BaseExpression) -> bool:
@@ -326,9 +324,7 @@ def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     """
     if not may_be_on_device(module, node) or _moved_then(module, node):
         return False
-    value, whole = module.value(node), node
-    while isinstance(whole, cst.Subscript):
-        whole = whole.value
+    value, whole = module.value(node), start_of(node, cst.Subscript)
     if value.device is Device.ACCELERATOR or _is_told_where(module, module.value(whole)):
         return True
     function = module.function(node)

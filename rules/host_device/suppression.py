@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.synchronisation import conversion, shape_wait
 
 if TYPE_CHECKING:
@@ -81,9 +81,8 @@ def _takes_best(module: Module, loop: cst.While, name: str) -> bool:
 
 def _taken_from(node: cst.BaseExpression) -> str | None:
     """Return the variable of which ``order[1:][mask]`` takes a part."""
-    while isinstance(node, cst.Subscript):
-        node = node.value
-    return node.value if isinstance(node, cst.Name) else None
+    start = start_of(node, cst.Subscript)
+    return start.value if isinstance(start, cst.Name) else None
 
 
 def _indices(node: cst.BaseExpression) -> list[cst.BaseExpression]:

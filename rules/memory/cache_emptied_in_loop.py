@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Frequency, Impact
+from torchlint.diagnostics import Fix, Frequency
 from torchlint.fixes import remove_statement, safe, unsafe
 from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
@@ -15,7 +15,7 @@ from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import frequency
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import Device
 
 from .clearances import (
@@ -94,38 +94,33 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         f"`{name}()` at every step frees cached memory that the next step reallocates",
         fix=_fix(module, call, hot),
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
-        impact=_at_stake(module, call, hot),
+        slight=_slight(module, call, hot),
     )
 
 
-def _at_stake(module: Module, call: cst.Call, hot: Hot) -> Impact:
-    """Return how much there is to gain: little where a program evaluates single inputs, which differ in size.
+def _slight(module: Module, call: cst.Call, hot: Hot) -> str | None:
+    """Return why there is little to gain, as where a program evaluates single inputs, which differ in size.
 
     Nor is there much where an optimizer or a model keeps tensors on the host, since memory is short.
     """
     function = module.function(call)
     around = (hot.loop, *hot.path) if function is None else (hot.loop, *hot.path, function)
-    single = frequency(module, call) is Frequency.BATCH and any(_makes_batch(module, each) for each in around)
+    if frequency(module, call) is Frequency.BATCH and any(_makes_batch(module, each) for each in around):
+        return "evaluates single inputs"
     offloads = function is not None and _keeps_on_host(module, function)
-    return Impact.LOW if single or offloads else Impact.HIGH
+    return "memory is short: tensors are kept on the host" if offloads else None
 
 
 def _keeps_on_host(module: Module, function: Function) -> bool:
     """Return whether a method puts tensors away on the host: ``self.state[key] = average.to("cpu")``."""
     return any(
-        SelfAttributes.is_self(_root(target.target))
+        SelfAttributes.is_self(start_of(target.target, cst.Attribute, cst.Subscript))
         and isinstance(assign.value, cst.Call)
         and last_name(assign.value.func) in ("to", "cpu")
         and module.value(assign.value).device is Device.CPU
         for assign in module.tree.within(function, module.tree.nodes(cst.Assign))
         for target in assign.targets
     )
-
-
-def _root(node: cst.BaseExpression) -> cst.BaseExpression:
-    while isinstance(node, (cst.Attribute, cst.Subscript)):
-        node = node.value
-    return node
 
 
 def _makes_batch(module: Module, node: cst.CSTNode) -> bool:

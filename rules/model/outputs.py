@@ -270,6 +270,6 @@ class _Outputs:
         return owner is not None and all(
             each.classes.instance_class(node.value) is owner
             for each in (home, *home.companions(target.attr.value))
-            for node in each.tree.nodes(cst.Attribute)
-            if node.attr.value == target.attr.value and each.qualified(node) is None
+            for node in each.tree.attributes_by_name.get(target.attr.value, ())
+            if each.qualified(node) is None
         )

@@ -9,6 +9,7 @@ import pytest
 
 from torchlint.options import LintSettings
 from torchlint.rules.autograd.grad_zeroed_in_place.gradients import zeroed_gradient
+from torchlint.rules.autograd.graph_kept_across_steps.freeing import freed
 from torchlint.rules.autograd.retention import kept, outlives
 from torchlint.semantics import model
 from torchlint.semantics.backpropagation import Backpropagation
@@ -110,7 +111,7 @@ FREED = {
 @pytest.mark.parametrize(("program", "place", "expected"), FREED.values(), ids=list(FREED))
 def test_what_a_backward_pass_frees(program: str, place: str, expected: bool) -> None:
     module = modelled(program)
-    assert Backpropagation.of(module).freed(node(module, place)) is expected
+    assert freed(module, node(module, place)) is expected
 
 
 @pytest.mark.parametrize(

@@ -1288,6 +1288,23 @@ PROGRAMS = {
                 use(batch)  #: use(batch) => hot=batch via=step
                 return super().step(batch)
     """,
+    "rounds of an optimization inside of rounds": """
+        import torch
+
+        device = torch.device("cuda")
+
+
+        def fit(net, loader, optimizer, rounds):
+            for x in loader:
+                use(0)  #: use(0) => hot=x
+                for i in range(rounds):
+                    optimizer.zero_grad()
+                    net(x).mean().backward()
+                    optimizer.step()
+                    use(1)  #: use(1) => hot=i
+                    if i % 20 == 0:
+                        use(2)  #: use(2) => hot=no
+    """,
     "forward and what it calls": """
         import torch
         from torch import nn
@@ -2321,6 +2338,18 @@ PROGRAMS = {
             optimizer.step()
 
 
+        def reconstruct(net, x):
+            use(20)  #: use(20) => hot=no
+            refine(net, x)
+
+
+        def refine(net, x):
+            use(21)  #: use(21) => hot=no
+            optimizer = torch.optim.LBFGS(net.parameters())
+            net(x).mean().backward()
+            optimizer.step()
+
+
         def demonstrate(net, x):
             learn_once(net, x, torch.optim.SGD(net.parameters(), 0.1))
 
@@ -2459,3 +2488,21 @@ def test_long_conditions(condition: str, semantic_model: Callable[[str], Module]
     assert phase(module, call) is Phase.SETUP
     assert grad(module, call) is Grad.ON
     assert places.throttled(module, call) is (condition == LONG_CONDITIONS["a counted sum"])
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ("tqdm(train_loader)", True),
+        ("tqdm(enumerate(train_loader))", True),
+        ("enumerate(train_loader)", True),
+        ("tqdm(range(epochs))", False),
+        ("enumerate(names)", False),
+    ],
+)
+def test_loops_over_loaders(items: str, expected: bool, semantic_model: Callable[[str], Module]) -> None:
+    """What a loop goes over may have been given a name first."""
+    head = "from tqdm import tqdm\ndef f(train_loader, epochs, names):\n    bar = "
+    module = semantic_model(f"{head}{items}\n    for x in bar:\n        g(x)\n")
+    (loop,) = module.tree.nodes(cst.For)
+    assert places.over_loader(module, loop) is expected

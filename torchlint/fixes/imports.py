@@ -14,6 +14,7 @@ from torchlint.fixes.layout import Edits, end_of_line, first_decorator, insertio
 from torchlint.fixes.statements import insert_after, remove_statement
 from torchlint.semantics.conventions import imports_torch
 from torchlint.semantics.program import Program
+from torchlint.semantics.upgrading import root_of
 from torchlint.source import NEWLINE
 from torchlint.syntax import SyntaxTree, alike
 
@@ -181,14 +182,9 @@ def _group(statement: cst.Import | cst.ImportFrom) -> int:
 
 def _package(statement: cst.Import | cst.ImportFrom) -> str:
     """Return the top-level package that an import statement loads; empty for a relative import."""
-    name: cst.CSTNode | None
     if isinstance(statement, cst.Import):
-        name = statement.names[0].name
-    else:
-        name = None if statement.relative else statement.module
-    while isinstance(name, cst.Attribute):
-        name = name.value
-    return name.value if isinstance(name, cst.Name) else ""
+        return root_of(statement.names[0].name).value
+    return "" if statement.relative or statement.module is None else root_of(statement.module).value
 
 
 def _is_docstring(line: cst.CSTNode) -> bool:

@@ -23,6 +23,7 @@ from torchlint.fixes.statements import insert_after
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
 from torchlint.semantics.names import Binding, ScopeKind, canonical
+from torchlint.semantics.spellings import is_none
 from torchlint.semantics.upgrading import last_part, only_names, root_of, upgrade_at
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _asked_for_type(module: Module, node: cst.BaseExpression) -> Edits | None:
 def _upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
     row = upgrade_at(module, node)
     root = root_of(node)
-    bindings = [binding for binding in module.bindings(root) if not _is_none(binding)]
+    bindings = [binding for binding in module.bindings(root) if not is_none(binding.value)]
     # ``import torch`` and ``import torch.utils.data`` bind the same name to the same package.
     if row is None or row.replacement is None or len({binding.imported for binding in bindings}) > 1:
         return None
@@ -125,7 +126,7 @@ def brought(module: Module, node: cst.CSTNode, row: Upgrade) -> Edits | None:
             return None
         edits = _imported_anew(module, unread, row)
         return edits if edits is not None and _is_sound(edits) else None
-    bindings = [binding for binding in module.bindings(root_of(node)) if not _is_none(binding)]
+    bindings = [binding for binding in module.bindings(root_of(node)) if not is_none(binding.value)]
     if not bindings or len({binding.imported for binding in bindings}) > 1 or bindings[0].imported is None:
         return None
     binding = bindings[0]
@@ -391,7 +392,7 @@ def _imports_all_of_old(module: Module) -> bool:
 def _sole(module: Module, binding: Binding) -> bool:
     """Return whether nothing but an import, and a None where it fails, gives a variable its meaning."""
     return binding.scope.kind is not ScopeKind.CLASS and all(
-        other is binding or _is_none(other) for other in binding.scope.bindings[binding.name]
+        other is binding or is_none(other.value) for other in binding.scope.bindings[binding.name]
     )
 
 
@@ -458,10 +459,6 @@ def _in_front(module: Module, call: cst.Call, start: int, row: Upgrade) -> Edits
         for index, name in named.items()
         for at in [module.tree.span(call.args[index]).start]
     )
-
-
-def _is_none(binding: Binding) -> bool:
-    return isinstance(binding.value, cst.Name) and binding.value.value == "None"
 
 
 def _parent(dotted: str) -> str:

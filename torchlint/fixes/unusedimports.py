@@ -15,6 +15,7 @@ from torchlint.diagnostics import Edit
 from torchlint.fixes.imports import remove_imports
 from torchlint.semantics.names import ScopeKind
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.upgrading import root_of
 from torchlint.semantics.wholeprogram import used_elsewhere
 
 if TYPE_CHECKING:
@@ -148,11 +149,11 @@ def _is_without_effect(module: Module, statement: ImportStatement, alias: cst.Im
     if isinstance(statement, cst.ImportFrom):
         if statement.relative or statement.module is None:
             return False
-        root = _root(statement.module)
+        root = root_of(statement.module).value
     elif alias.asname is None:
         return False
     else:
-        root = _root(alias.name)
+        root = root_of(alias.name).value
     if root in _REGISTERING:
         return len(_statements_of(module).get(root, ())) > 1
     return root != "__future__" and (root in _LOADED or root in sys.stdlib_module_names)
@@ -167,19 +168,13 @@ def _statements_of(module: Module) -> dict[str, list[ImportStatement]]:
             names = [] if statement.relative or statement.module is None else [statement.module]
         else:
             names = [alias.name for alias in statement.names]
-        for root in {_root(name) for name in names}:
+        for root in {root_of(name).value for name in names}:
             found.setdefault(root, []).append(statement)
     return found
 
 
 def _statements(module: Module) -> list[ImportStatement]:
     return [*module.tree.nodes(cst.Import), *module.tree.nodes(cst.ImportFrom)]
-
-
-def _root(name: cst.BaseExpression) -> str:
-    while isinstance(name, cst.Attribute):
-        name = name.value
-    return name.value if isinstance(name, cst.Name) else ""
 
 
 def _is_private(module: Module, name: str, alias: cst.ImportAlias) -> bool:

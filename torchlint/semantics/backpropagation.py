@@ -1,9 +1,8 @@
 """Where gradients are computed, and which values they flow back through.
 
-Three questions: what a piece of code does with gradients (``computes_gradients``), whether something kept
-in a name or attribute is ever backpropagated (``feeds``), and whether the graph of a value is freed by a
-backward pass of its own step (``freed``). The answers follow values through names, attributes, containers
-and the functions of the file; where in doubt, a value counts as backpropagated.
+Two questions: what a piece of code does with gradients (``computes_gradients``), and whether something kept
+in a name or attribute is ever backpropagated (``feeds``). The answers follow values through names,
+attributes, containers and the functions of the file; where in doubt, a value counts as backpropagated.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.reach import Reach
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.sources import Path, Through, some, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.sources import Path, Through, returns, some, traced
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import Graph, Kind, item_of
 
 Place = Binding | str | cst.CSTNode
@@ -117,7 +116,7 @@ class Backpropagation(Part):
     @cached_property
     def happens(self) -> bool:
         """Whether the file computes gradients, or returns what a framework backpropagates."""
-        return bool(self.passes) or any(True for _ in self._framework_roots)
+        return bool(self.passes) or any(True for _ in self.framework_roots)
 
     def _backward(self, call: cst.Call) -> Backward | None:
         module = self.module
@@ -147,7 +146,7 @@ class Backpropagation(Part):
         return False
 
     @property
-    def _framework_roots(self) -> Iterator[cst.BaseExpression]:
+    def framework_roots(self) -> Iterator[cst.BaseExpression]:
         """What hooks return to a framework that backpropagates it."""
         for statement in self.tree.nodes(cst.Return):
             function = self.module.function(statement)
@@ -320,42 +319,9 @@ class Backpropagation(Part):
 
         ``log_probs.append(p)`` is none of ``log_probs = torch.cat(log_probs).detach()`` behind the loop.
         """
-        name = place
-        while isinstance(name, cst.Subscript):
-            name = name.value
+        name = start_of(place, cst.Subscript)
         reaching = self.module.bindings(name) if isinstance(name, cst.Name) else ()
         return reaching or self.keys(place)
-
-    def freed(self, node: cst.BaseExpression) -> bool:
-        """Return whether a backward pass that keeps no graph runs through a tensor
-        that ``node`` is made of.
-        """
-        return self._runs_through(node, self._freed)
-
-    def retained(self, node: cst.BaseExpression) -> bool:
-        """Return whether a backward pass that keeps the graph runs through a tensor that ``node`` is made of,
-        and none that frees it.
-        """
-        return not self.freed(node) and self._runs_through(node, self._retained)
-
-    def _runs_through(self, node: cst.BaseExpression, passed: Flow) -> bool:
-        """Return whether the backward passes whose roots ``passed`` leads to run through a tensor
-        that ``node`` is made of.
-        """
-        for name in self._live(node):
-            if isinstance(name, cst.Name) and any(b in passed.places for b in self.module.bindings(name)):
-                if self.is_loss(name) or self._is_attached(name):
-                    return True
-        flow = self.flow([node])
-        # What a helper computes is backpropagated in it, or for its calls that are.
-        backpropagated = not flow.own_calls.isdisjoint(passed.calls)
-        _, containers = self._losses
-        return any(
-            isinstance(key, Binding)
-            and key in (passed.places if backpropagated or key in flow.own else passed.own)
-            and (self._attached(key) or key in containers)
-            for key in flow.places
-        )
 
     def is_loss(self, node: cst.BaseExpression) -> bool:
         """Return whether ``backward`` is called on a name, so that it must be a tensor with a graph.
@@ -367,7 +333,7 @@ class Backpropagation(Part):
         if not isinstance(node, cst.Name):
             return False
         bindings = self.module.bindings(node)
-        losses, _ = self._losses
+        losses, _ = self.losses
         return bool(bindings) and all(b in losses or self.is_summand(b) for b in bindings)
 
     def is_summand(self, binding: Binding) -> bool:
@@ -381,12 +347,12 @@ class Backpropagation(Part):
         """Return whether a name is that of a dict or list whose items are added up for ``backward``."""
         if not isinstance(node, cst.Name):
             return False
-        _, containers = self._losses
+        _, containers = self.losses
         bindings = self.module.bindings(node) if containers else ()
         return bool(bindings) and all(binding in containers for binding in bindings)
 
     @cached_property
-    def _losses(self) -> tuple[frozenset[Binding], frozenset[Binding]]:
+    def losses(self) -> tuple[frozenset[Binding], frozenset[Binding]]:
         """The definitions of losses, and of containers of losses.
 
         Losses are what ``backward`` is called on, and the terms called after one.
@@ -477,10 +443,6 @@ class Backpropagation(Part):
             "loss" in node.value.lower() and value.kind is Kind.TENSOR and value.graph is not Graph.DETACHED
         )
 
-    def depends(self, node: cst.BaseExpression, place: cst.BaseExpression) -> bool:
-        """Return whether the value of ``node`` is computed from what is kept under ``place``."""
-        return not self.keys(place).isdisjoint(self.flow([node]).places)
-
     def reaches(self, target: cst.CSTNode) -> bool:
         """Return whether what is assigned or called here, or returned by this function, is backpropagated.
 
@@ -507,15 +469,15 @@ class Backpropagation(Part):
         item = item_of(value)
         if value.kind in _HOST or (item is not None and item.kind in _HOST):
             return False
-        if any(isinstance(inner, cst.Call) and self._is_attached(inner) for inner in self._live(node)):
+        if any(isinstance(inner, cst.Call) and self.is_attached(inner) for inner in self.live(node)):
             return True
         flow = self.flow([node])
-        if any(isinstance(key, Binding) and self._attached(key) for key in flow.places):
+        if any(isinstance(key, Binding) and self.is_attached(key) for key in flow.places):
             return True
         # What a container holds, and what an object of another file is made of.
-        return any(isinstance(call, cst.Call) and self._is_attached(call) for call in flow.calls)
+        return any(isinstance(call, cst.Call) and self.is_attached(call) for call in flow.calls)
 
-    def _live(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    def live(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yield ``node`` and the nodes below it that gradients can flow back to."""
         waiting = [node]
         while waiting:
@@ -527,8 +489,11 @@ class Backpropagation(Part):
             yield current
             waiting.extend(self._children(current))
 
-    def _is_attached(self, node: cst.BaseExpression) -> bool:
-        value = self.module.value(node)
+    def is_attached(self, place: cst.BaseExpression | Binding) -> bool:
+        """Return whether an expression or a definition is a tensor that certainly has a graph."""
+        value = (
+            self.module.inference.binding(place) if isinstance(place, Binding) else self.module.value(place)
+        )
         return value.tensorlike and value.graph is Graph.ATTACHED
 
     @remembered
@@ -536,19 +501,14 @@ class Backpropagation(Part):
         """Return the definitions behind a name, or the attribute,
         that an expression (or its item) is kept in.
         """
-        while isinstance(place, cst.Subscript):
-            place = place.value
-        if isinstance(place, cst.Attribute):
-            return {place.attr.value: None}.keys()
-        scope = self.module.names.lookup(place.value, place) if isinstance(place, cst.Name) else None
-        if scope is None or not isinstance(place, cst.Name):
+        start = start_of(place, cst.Subscript)
+        if isinstance(start, cst.Attribute):
+            return {start.attr.value: None}.keys()
+        scope = self.module.names.lookup(start.value, start) if isinstance(start, cst.Name) else None
+        if scope is None or not isinstance(start, cst.Name):
             return frozenset()
-        of_name: Iterable[Place] = scope.bindings.get(place.value, ())
+        of_name: Iterable[Place] = scope.bindings.get(start.value, ())
         return dict.fromkeys(of_name).keys()
-
-    def _attached(self, binding: Binding) -> bool:
-        value = self.module.inference.binding(binding)
-        return value.tensorlike and value.graph is Graph.ATTACHED
 
     @cached_property
     def _reached(self) -> Flow:
@@ -562,7 +522,7 @@ class Backpropagation(Part):
     @property
     def _roots(self) -> list[cst.BaseExpression]:
         """What the backward passes of the file start from."""
-        return [*(root for backward in self.passes for root in backward.roots), *self._framework_roots]
+        return [*(root for backward in self.passes for root in backward.roots), *self.framework_roots]
 
     def _backpropagated_elsewhere(self) -> Iterator[cst.BaseExpression]:
         """Yield what the file hands to a function of another file that backpropagates it."""
@@ -585,15 +545,6 @@ class Backpropagation(Part):
             for name, bindings in scope.bindings.items()
             if any(b.kind is BindingKind.PARAMETER and b in self._reached_here.places for b in bindings)
         )
-
-    @cached_property
-    def _freed(self) -> Flow:
-        roots = [root for backward in self.passes if not backward.retains for root in backward.roots]
-        return self.flow([*roots, *self._framework_roots])
-
-    @cached_property
-    def _retained(self) -> Flow:
-        return self.flow(root for backward in self.passes if backward.retains for root in backward.roots)
 
     def flow(self, roots: Iterable[cst.BaseExpression]) -> Flow:
         """Return what the values of these expressions are computed from, however far back.
@@ -626,7 +577,7 @@ class Backpropagation(Part):
                     for callee in self.module.callees(node):
                         if (callee, callee) not in places:
                             places.add((callee, callee))
-                            waiting.extend((value, callee) for value in self._returns(callee))
+                            waiting.extend((value, callee) for value in returns(self.module, callee))
                     continue
                 case cst.Lambda() | cst.Comparison():
                     continue
@@ -662,14 +613,6 @@ class Backpropagation(Part):
 
     def _children(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         return iter(self.tree.parts(node))
-
-    def _returns(self, function: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        if isinstance(function, cst.Lambda):
-            yield function.body
-            return
-        for statement in self.tree.within(function, self.tree.nodes(cst.Return)):
-            if statement.value is not None and self.module.function(statement) is function:
-                yield statement.value
 
     @remembered
     def _sources(self, key: Place, entered: bool) -> list[cst.CSTNode]:

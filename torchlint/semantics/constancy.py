@@ -20,6 +20,7 @@ from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, sinks
+from torchlint.semantics.spellings import start_of
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -207,9 +208,7 @@ class _Interval(NamedTuple):
 
     def _gives_away(self, read: cst.Attribute) -> bool:
         """Return whether the owner of an attribute is handed to code that the file does not show."""
-        root: cst.BaseExpression = read
-        while isinstance(root, cst.Attribute):
-            root = root.value
+        root = start_of(read, cst.Attribute)
         if not isinstance(root, cst.Name):
             return False
         calls = _opaque_calls(self.module, self.function)
@@ -235,9 +234,9 @@ class _Interval(NamedTuple):
 @remembered
 def _parameters(module: Module, function: Function | None) -> frozenset[Variable]:
     """Return the parameters of a function, but for ``self``."""
-    if function is None:
+    scope = module.names.scope_of(function) if function is not None else None
+    if scope is None:
         return frozenset()
-    scope = module.names.scope_of(function)
     return frozenset(
         (scope, name)
         for name, bindings in scope.bindings.items()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import libcst as cst
 
 from torchlint.semantics.names import dotted_text
+from torchlint.semantics.spellings import start_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.names import Names
@@ -62,9 +63,7 @@ def _spellings(names: Names, node: cst.Name | cst.Attribute) -> Iterator[str]:
             yield node.attr.value
         return
     yield dotted
-    root: cst.CSTNode = node
-    while isinstance(root, cst.Attribute):
-        root = root.value
+    root = start_of(node, cst.Attribute)
     if isinstance(root, cst.Name):
         for binding in names.bindings(root):
             if binding.imported is not None:

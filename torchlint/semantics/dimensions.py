@@ -14,7 +14,7 @@ from torchlint.semantics.lexicon import Role, ends, names_criterion, names_loss
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import Through, onward, returns, sole, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def has_no_dimension(module: Module, node: cst.BaseExpression) -> bool | None:
         case cst.BinaryOperation():
             return _both(_operand(module, side) for side in (node.left, node.right))
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-            return module.value(index).kind is Kind.NUMBER and is_row(module, node.value)
+            return module.value(index).kind is Kind.NUMBER and rank(module, node.value) == 1
         case _:
             return False
 
@@ -84,7 +84,7 @@ def _bound(module: Module, node: cst.Name, binding: Binding) -> bool | None:
             return True
         return _operand(module, binding.value)
     if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and binding.value is not None:
-        return not binding.path and is_row(module, binding.value)
+        return not binding.path and rank(module, binding.value) == 1
     if binding.value is None or binding.kind is not BindingKind.ASSIGN:
         return False
     by_name = names_loss(node.value) and _is_trained_on(module, node, binding)
@@ -134,11 +134,6 @@ def _all_without(module: Module, nodes: Sequence[cst.BaseExpression | None]) -> 
     return _both(node is not None and has_no_dimension(module.home(node), node) for node in nodes)
 
 
-def is_row(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a tensor certainly has one dimension, by what makes it."""
-    return rank(module, node) == 1
-
-
 def rank(module: Module, node: cst.BaseExpression) -> int | None:
     """Return how many dimensions a tensor has, by what makes it; None if the program does not show that."""
     found = sole(_rank(module, node))
@@ -149,7 +144,7 @@ def adds_dimension(item: cst.BaseSlice) -> bool:
     """Return whether an item of a subscript is ``None``,
     which gives a tensor a dimension of size one there.
     """
-    return isinstance(item, cst.Index) and isinstance(item.value, cst.Name) and item.value.value == "None"
+    return isinstance(item, cst.Index) and is_none(item.value)
 
 
 def has_dimensions(module: Module, node: cst.BaseExpression) -> bool:
@@ -186,6 +181,9 @@ def _rank(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] |
                     if made.startswith("torch.")
                     else _OPEN
                 )
+            criterion = module.value(node.func)
+            if criterion.cls in results.NN_LOSSES and isinstance(criterion.origin, cst.Call):
+                return 0 if _is_reduced(criterion.origin) else _OPEN
             if isinstance(node.func, cst.Attribute) and (
                 node.func.attr.value in TENSOR_METHODS and module.value(node.func.value).tensorlike
             ):
@@ -245,6 +243,10 @@ def _of_function(module: Module, call: cst.Call, name: str) -> int | list[Source
     if any(arg.star for arg in call.args):
         return _OPEN
     first = next((arg.value for arg in call.args if arg.keyword is None), None)
+    if name.rpartition(".")[2] in _REDUCING and len(call.args) == 1:
+        return 0
+    if f"torch.{name}" in results.FUNCTIONAL_LOSSES:
+        return 0 if _is_reduced(call) else _OPEN
     if name in _ROWS:
         return 1
     if name == "eye":
@@ -264,6 +266,8 @@ def _of_method(module: Module, call: cst.Call, owner: cst.BaseExpression, name: 
     given = [arg.value for arg in call.args if arg.keyword is None]
     if any(arg.star for arg in call.args):
         return _OPEN
+    if name in _REDUCING and not call.args:
+        return 0
     if name == "flatten" and not call.args:
         return 1
     if name in ("view", "reshape", "expand", "new_zeros", "new_ones", "new_empty"):
@@ -326,29 +330,22 @@ _ALIKE = frozenset(
 
 
 def _called(module: Module, call: cst.Call) -> bool | None:
+    if rank(module, call) == 0:
+        return True
     qualified = module.qualified(call.func)
     if qualified is not None:
-        name = qualified.rpartition(".")[2]
-        if qualified in results.FUNCTIONAL_LOSSES:
-            return _is_reduced(call)
-        if qualified.startswith("torch.") and name in _REDUCING and len(call.args) == 1:
-            return True
-        if qualified == "torch.autograd.Variable" and call.args:
-            return has_no_dimension(module, call.args[0].value)
-        return False
+        wraps = qualified == "torch.autograd.Variable" and bool(call.args)
+        return wraps and has_no_dimension(module, call.args[0].value)
     returned = _returned(module, call)
     if returned:
         return _all_without(module, returned)
     criterion = module.value(call.func)
     if criterion.cls in results.NN_LOSSES:
-        made = criterion.origin
-        return _is_reduced(made) if isinstance(made, cst.Call) else None
+        return False if isinstance(criterion.origin, cst.Call) else None
     if criterion.kind is Kind.MODULE and criterion.definition is None:
         return None if names_criterion(last_name(call.func)) else False
     if isinstance(call.func, cst.Attribute):
         method, receiver = call.func.attr.value, call.func.value
-        if method in _REDUCING and not call.args and module.value(receiver).tensorlike:
-            return True
         if method in _KEEPING:
             return has_no_dimension(module, receiver)
         if method in _ARITHMETIC:

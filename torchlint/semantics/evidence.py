@@ -17,7 +17,12 @@ from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import applies_operator, is_of_engine, operations
+from torchlint.semantics.serving import (
+    applies_operator,
+    is_of_engine,
+    operations,
+    stands_in_elsewhere,
+)
 from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
@@ -132,7 +137,10 @@ class _Shown(Part):
             return True
         if self.evidence is not Evidence.CPU:
             return True
-        return any(applies_operator(self.module, function) for function in functions)
+        return any(
+            applies_operator(self.module, function) or stands_in_elsewhere(self.module, function)
+            for function in functions
+        )
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -223,8 +231,8 @@ def _defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) ->
         return _trains_given_model(tree, names) or _goes_by_given_tensors(tree, inference)
     if _goes_over_loaders(tree, inference):
         return False
-    for attribute in tree.nodes(cst.Attribute):
-        if attribute.attr.value == "backward" and isinstance(tree.parent(attribute), cst.Call):
+    for attribute in tree.attributes_by_name.get("backward", ()):
+        if isinstance(tree.parent(attribute), cst.Call):
             owner = tree.enclosing(attribute, cst.ClassDef)
             if owner is None or stays_on_host(tree, inference, owner):
                 return False

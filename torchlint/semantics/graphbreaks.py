@@ -382,7 +382,6 @@ def _shrinks(module: Module, target: cst.BaseExpression) -> bool:
 
 def _namesakes(module: Module, target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     if isinstance(target, cst.Attribute):
-        word = target.attr.value
-        yield from (node for node in module.tree.nodes(cst.Attribute) if node.attr.value == word)
+        yield from module.tree.attributes_by_name[target.attr.value]
     elif isinstance(target, cst.Name):
         yield from module.names.reads(target.value)

@@ -54,7 +54,7 @@ from torchlint.semantics.names import (
     dotted_text,
 )
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.spellings import given_as, is_place_of_model, last_name
+from torchlint.semantics.spellings import given_as, is_none, is_place_of_model, last_name, start_of
 from torchlint.semantics.tensordtypes import NOT_FLOATING
 from torchlint.semantics.values import (
     BATCH,
@@ -81,6 +81,7 @@ from torchlint.semantics.values import (
     dict_item,
     each_of,
     field,
+    filled_in,
     item_of,
     join,
     join_devices,
@@ -301,7 +302,7 @@ class Inference:
             return BOOL
         nodes = [node.left, *(c.comparator for c in node.comparisons)]
         operands = [self.value(n) for n in nodes]
-        if any(isinstance(n, cst.Name) and n.value == "None" for n in nodes):
+        if any(map(is_none, nodes)):
             return BOOL  # a tensor leaves the answer to Python, which compares identities
         if any(v.kind is Kind.TENSOR for v in operands):
             return self.library.tensor(*operands)._replace(graph=Graph.DETACHED, dtype="torch.bool")
@@ -446,9 +447,7 @@ class Inference:
 
     def _root_in_function(self, node: cst.Attribute) -> tuple[cst.CSTNode | None, tuple[Binding, ...]]:
         """Return the function around an attribute, and the definitions of the variable that it belongs to."""
-        root: cst.BaseExpression = node
-        while isinstance(root, cst.Attribute):
-            root = root.value
+        root = start_of(node, cst.Attribute)
         bindings = tuple(self.names.bindings(root)) if isinstance(root, cst.Name) else ()
         return self.tree.enclosing(node, cst.FunctionDef, cst.Lambda), bindings
 
@@ -663,8 +662,7 @@ class Inference:
         if there is any.
         """
         named = binding.name != "loss" and names_loss(binding.name)
-        lacking = named and isinstance(value, cst.Name) and value.value == "None"
-        return lacking and not self._computed_by_part(binding)
+        return named and is_none(value) and not self._computed_by_part(binding)
 
     def _computed_by_part(self, binding: Binding) -> bool:
         """Return whether a module gets the same variable
@@ -926,7 +924,7 @@ class Inference:
             # ``decay: torch.Tensor``, which all that is seen calls with a number.
             promised = declared is not None and declared.tensorlike and passed.kind is Kind.NUMBER
             if fits or promised or (passed.kind is Kind.MODULE and self._leaves_open(declared)):
-                return passed
+                return passed if declared is None else filled_in(passed, declared)
         if declared is not None and declared.known:
             if declared.tensorlike and passed is not None and passed is not BOTTOM:
                 return declared.on(passed.device)
@@ -1096,9 +1094,7 @@ class Inference:
                     if attr in _PLACE_OR_MOVE:
                         return False
                 case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("cuda" | "to"))):
-                    root: cst.CSTNode = owner
-                    while isinstance(root, (cst.Subscript, cst.Attribute)):
-                        root = root.value
+                    root = start_of(owner, cst.Attribute, cst.Subscript)
                     moved.update({root.value} & parameters if isinstance(root, cst.Name) else ())
                 case _:
                     pass
@@ -1546,11 +1542,19 @@ class Inference:
         found = solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
         if found.device is Device.CPU and found.kind in (Kind.STRING, Kind.DEVICE):
             # ``if not torch.cuda.is_available(): args.device = "cpu"``: it was something else before.
-            return UNKNOWN if all(self._is_conditional(each.target) for each in assigned) else found
+            return UNKNOWN if all(self._builds_on_former(each, spelt) for each in assigned) else found
         return found
 
-    def _is_conditional(self, node: cst.CSTNode) -> bool:
-        return any(isinstance(branch.construct, cst.If) for branch in self.flow.branches(node))
+    def _builds_on_former(self, assignment: AttributeBinding, spelt: str) -> bool:
+        """Return whether an assignment leaves what an attribute was before, or makes something of that:
+        ``args.device = torch.device(args.device)``.
+        """
+        if any(isinstance(branch.construct, cst.If) for branch in self.flow.branches(assignment.target)):
+            return True
+        return assignment.value is not None and any(
+            isinstance(part, cst.Attribute) and dotted_text(part) == spelt
+            for part in self.tree.descendants(assignment.value)
+        )
 
     @solved(UNKNOWN)
     def _assigned_by_callers(self, binding: Binding, attr: str) -> Value:

@@ -239,10 +239,7 @@ class Iterations(Part):
     def clearings(self) -> set[cst.CSTNode]:
         """All places of the file that clear gradients, or may do so by their name."""
         calls = (c for c in self.tree.nodes(cst.Call) if self._clears(c, last_name(c.func) or ""))
-        gradients = (
-            a for a in self.tree.nodes(cst.Attribute) if a.attr.value == "grad" and self._is_written(a)
-        )
-        return {*calls, *gradients}
+        return {*calls, *filter(self._is_written, self.tree.attributes_by_name.get("grad", ()))}
 
     @remembered
     def iteration(self, loop: StatementLoop | cst.FunctionDef) -> Iteration:

@@ -12,7 +12,7 @@ from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.names import unpacked
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -191,8 +191,7 @@ class _Reach:
 
     def _name(self, node: cst.CSTNode, method: str) -> str | None:
         """Return what a variable, an attribute of ``self``, or the holder of an element goes by."""
-        while isinstance(node, cst.Subscript):
-            node = node.value
+        node = start_of(node, cst.Subscript)
         if isinstance(node, cst.Name):
             return f"{method}:{node.value}"
         return node.attr.value if isinstance(node, cst.Attribute) and self._is_self(node.value) else None

@@ -30,7 +30,7 @@ from torchlint.semantics.flow.definitions import ReachingDefinitions
 from torchlint.semantics.flow.graph import Comprehension, Root
 from torchlint.semantics.linked import Link, Target
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import is_none
+from torchlint.semantics.spellings import is_none, start_of
 from torchlint.syntax import RANK_SHIFT, SyntaxTree
 
 # What every module can read without having bound it.
@@ -866,9 +866,8 @@ def _kind_of(maker: cst.CSTNode) -> ScopeKind:
 
 def _first_word(value: cst.CSTNode | None) -> str:
     """Return the name that a chain of attributes begins with; empty if it begins with no name."""
-    while isinstance(value, cst.Attribute):
-        value = value.value
-    return value.value if isinstance(value, cst.Name) else ""
+    start = None if value is None else start_of(value, cst.Attribute)
+    return start.value if isinstance(start, cst.Name) else ""
 
 
 def _gives_dotted(binding: Binding) -> bool:

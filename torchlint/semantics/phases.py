@@ -22,7 +22,7 @@ from torchlint.semantics.names import all_parameters, dotted_text
 from torchlint.semantics.reach import components
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, sinks
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.values import MISSING, Kind
 
 
@@ -239,7 +239,7 @@ class Phases(Part):
                 pass
             case _:
                 return None
-        if isinstance(right, cst.Name) and right.value == "None":
+        if is_none(right):
             word = last_name(left)
             if word is not None and _flags_optimizer(word):
                 return Phase.EVALUATION if truth else Phase.TRAINING

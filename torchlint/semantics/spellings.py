@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 import libcst as cst
+
+_Node = TypeVar("_Node", cst.BaseExpression, cst.CSTNode)
 
 
 def last_name(node: cst.CSTNode) -> str | None:
@@ -22,6 +25,14 @@ def last_name(node: cst.CSTNode) -> str | None:
             return text if isinstance(text, str) else None
         case _:
             return None
+
+
+def start_of(node: _Node, *links: type[cst.Attribute | cst.Subscript]) -> _Node:
+    """Return what a chain of attributes, items or both starts from: ``start_of(a.b.c, cst.Attribute)``
+    is ``a``."""
+    while isinstance(node, links):
+        node = node.value
+    return node
 
 
 def is_none(node: cst.CSTNode | None) -> bool:

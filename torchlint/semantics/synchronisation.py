@@ -40,7 +40,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
-from torchlint.semantics.spellings import given_as, last_name, last_words
+from torchlint.semantics.spellings import given_as, last_name, last_words, start_of
 from torchlint.semantics.transfers import TRANSFERS
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 _CONVERTING_METHODS = frozenset({"item", "tolist"})
 _CONVERTING_BUILTINS = frozenset({"float", "int", "bool", "complex"})
 _CONVERTING_FUNCTIONS = frozenset(
-    {"builtins.range", "numpy.float64", "operator.index", "random.sample", "struct.pack", "torch.manual_seed"}
+    {"builtins.range", "numpy.float64", "operator.index", "random.sample", "struct.pack"}
+    | {"torch.Size", "torch.manual_seed"}
 )
 # Links between a host copy and the conversion for whose sake it was made: ``x.detach().cpu().item()``.
 _LINKS = frozenset(
@@ -253,11 +254,10 @@ def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
     return bool(moved) and name.value not in moved
 
 
-def _root(node: cst.CSTNode | None) -> cst.Name | None:
+def _root(node: cst.CSTNode) -> cst.Name | None:
     """Return the variable that an expression reads a part of."""
-    while isinstance(node, (cst.Attribute, cst.Subscript)):
-        node = node.value
-    return node if isinstance(node, cst.Name) else None
+    start = start_of(node, cst.Attribute, cst.Subscript)
+    return start if isinstance(start, cst.Name) else None
 
 
 def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
@@ -275,7 +275,7 @@ def _batch_of(module: Module, node: cst.BaseExpression) -> cst.For | None:
         match made, binding.path:
             case cst.Tuple(elements=elements), (int(position),) if position < len(elements):
                 made = elements[position].value
-        name = _root(made)
+        name = _root(made) if made is not None else None
     return None
 
 
@@ -897,10 +897,17 @@ def written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpres
             yield from arguments
         elif (
             name == "set_postfix"
-            or name in _CHART_METHODS
+            or (name in _CHART_METHODS and not _is_used(module, call))
             or (name in ("log", "print") and _is_run(module, owner))
         ):
             yield from _within(module, arguments)
+
+
+def _is_used(module: Module, call: cst.Call) -> bool:
+    """Return whether a variable or a container keeps what a call gives: a writer gives nothing,
+    a layer of the same name does.
+    """
+    return isinstance(module.tree.parent(call), (cst.Assign, cst.AugAssign, cst.Arg, cst.Return))
 
 
 def _within(module: Module, expressions: list[cst.BaseExpression]) -> Iterator[cst.BaseExpression]:

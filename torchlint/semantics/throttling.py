@@ -18,7 +18,7 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes, part_of
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import LOOPS, Decision, Loop
+from torchlint.semantics.flow.graph import LOOPS, Decision, Loop, written_truth
 from torchlint.semantics.flow.guards import Guard, concluded, implied, met
 from torchlint.semantics.identifiers import setting_default
 from torchlint.semantics.lexicon import Role, asks, asks_for_accelerator, begins, ends, has
@@ -27,7 +27,7 @@ from torchlint.semantics.names import Binding, BindingKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.serving import is_made_each_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, traced
-from torchlint.semantics.spellings import is_none, last_name
+from torchlint.semantics.spellings import is_none, last_name, start_of
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import alike
 
@@ -319,11 +319,18 @@ class Throttling(Part):
     def _is_past_mark(self, left: cst.BaseExpression, right: cst.BaseExpression, greater: bool) -> bool:
         """Return whether it is ``seen >= mark + interval``, where the loop sets ``mark = seen``: whether so
         much has gone by.
+
+        Without a loop, it is an attribute that keeps the mark until the next call of the function.
         """
         ahead, behind = (left, right) if greater else (right, left)
         around = next(iter(self.module.flow.statement_loops(left)), None)
-        marks = self._marks(around) if around is not None else {}
-        if not marks:
+        function = self.module.function(left)
+        if around is not None:
+            marks = self._marks(around)
+        elif function is not None:
+            kept = self._marks(function).items()
+            marks = {mark: counters for mark, counters in kept if mark.startswith("self.")}
+        else:
             return False
         compared = {spelt for side in (ahead, behind) for spelt in self._variables(side)}
         counters = set(self._variables(ahead))
@@ -440,7 +447,7 @@ class Throttling(Part):
 
         What an attribute ``kept`` gets where it is found without it, it has from then on.
         """
-        said = ((value, _constant(value)) for value in values)
+        said = ((value, written_truth(value)) for value in values)
         # ``log = True`` below ``if step % 100 == 0``.
         rare = (
             self._rare(value, truth) if constant is None else self._at(value, kept)
@@ -451,7 +458,7 @@ class Throttling(Part):
 
     def _says(self, values: Iterable[cst.CSTNode], truth: bool) -> bool:
         """Return whether one of some values is plainly true (or false) at a place that is often reached."""
-        return any(_constant(value) is truth and self._at(value) is None for value in values)
+        return any(written_truth(value) is truth and self._at(value) is None for value in values)
 
     def _at(self, node: cst.CSTNode, kept: str | None = None) -> Restriction | None:
         """Return the innermost restriction of a place in the loop around it, but no test of an attribute."""
@@ -489,12 +496,12 @@ class Throttling(Part):
         defaults, constant = self._defaults(flag), self.module.value(flag).constant
         if defaults:
             return all(_number(default) > bound for default in defaults)
-        return _constant(flag) is True or (isinstance(constant, int) and constant > bound)
+        return written_truth(flag) is True or (isinstance(constant, int) and constant > bound)
 
     def _is_off_by_default(self, flag: cst.CSTNode) -> bool:
         defaults = self._defaults(flag)
         return bool(defaults) and all(
-            default is not None and _constant(default) is False for default in defaults
+            default is not None and written_truth(default) is False for default in defaults
         )
 
     def _defaults(self, flag: cst.CSTNode) -> list[cst.BaseExpression | None]:
@@ -565,7 +572,7 @@ class Throttling(Part):
                 continue
             word = guard.test.attr.value
             assigned = self.module.names.attributes.get(word, [])
-            off = [each for each in assigned if each.value is not None and _constant(each.value) is False]
+            off = [each for each in assigned if each.value is not None and written_truth(each.value) is False]
             if all(each in off or self._in_constructor(each.target) for each in assigned) and any(
                 self._runs_in(branch.body, each.target) for each in off
             ):
@@ -835,7 +842,9 @@ class Throttling(Part):
             return False
         bindings = self.module.names.bindings_at(target.value, place)
         return bool(bindings) and all(
-            binding.value is not None and not binding.path and self._outlives(_whole_of(binding.value))
+            binding.value is not None
+            and not binding.path
+            and self._outlives(start_of(binding.value, cst.Subscript))
             for binding in bindings
         )
 
@@ -946,7 +955,7 @@ def _narrower(one: Restriction, other: Restriction) -> Restriction:
 def _values(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
     """Return what a flag can be: the tests and constants that give it its value."""
     following = isinstance(node, (cst.Attribute, cst.IfExp, cst.NamedExpr, cst.Param, cst.Subscript))
-    named = isinstance(node, cst.Name) and _constant(node) is None
+    named = isinstance(node, cst.Name) and written_truth(node) is None
     return None if path or named or following or not isinstance(node, cst.BaseExpression) else node
 
 
@@ -1192,13 +1201,6 @@ def _missing_part(guard: Guard) -> str | None:
             return None if guard.holds else dotted_text(guard.test)
 
 
-def _whole_of(value: cst.CSTNode) -> cst.CSTNode:
-    """Return what an item is taken out of, through any number of indices; any other expression itself."""
-    while isinstance(value, cst.Subscript):
-        value = value.value
-    return value
-
-
 def _appended_to(call: cst.Call) -> cst.Name | None:
     """Return the variable whose list a call adds to."""
     match call.func:
@@ -1212,7 +1214,7 @@ def _is_empty(value: cst.CSTNode | None) -> bool:
     """Return whether a value is None, False, 0 or a list without elements."""
     if isinstance(value, cst.List):
         return not value.elements
-    return value is not None and _constant(value) is False
+    return value is not None and written_truth(value) is False
 
 
 def _is_debug_text(*nodes: cst.CSTNode) -> bool:
@@ -1238,24 +1240,11 @@ def _is_zero(node: cst.CSTNode) -> bool:
             return False
 
 
-def _constant(node: cst.CSTNode) -> bool | None:
-    """Return the truth of a literal; None if it is none."""
-    match node:
-        case cst.Name(value="True" | "__debug__"):  # which is false under ``python -O`` only
-            return True
-        case cst.Name(value="False" | "None"):
-            return False
-        case cst.Integer():
-            return node.evaluated_value != 0
-        case _:
-            return None
-
-
 def _number(node: cst.BaseExpression | None) -> int:
     """Return the number, or the truth as a number, of a literal; 0 of anything else."""
     if isinstance(node, cst.Integer):
         return node.evaluated_value
-    return int(node is not None and _constant(node) is True)
+    return int(node is not None and written_truth(node) is True)
 
 
 def _is_collection(node: cst.CSTNode) -> bool:

@@ -11,7 +11,7 @@ from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
 from torchlint.semantics.comments import Topic, above, begins_with
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, sinks
-from torchlint.semantics.spellings import last_name, last_words
+from torchlint.semantics.spellings import last_name, last_words, start_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -123,10 +123,9 @@ def _is_deprecated(module: Module, definition: cst.FunctionDef | cst.ClassDef) -
 
 def root_of(node: cst.BaseExpression) -> cst.Name:
     """Return the first name of a dotted one."""
-    while isinstance(node, cst.Attribute):
-        node = node.value
-    assert isinstance(node, cst.Name)
-    return node
+    start = start_of(node, cst.Attribute)
+    assert isinstance(start, cst.Name)
+    return start
 
 
 def last_part(dotted: str) -> str:

@@ -129,12 +129,7 @@ def reads_in_iteration(module: Module, target: cst.CSTNode) -> tuple[Standing, .
     is read in the same iteration of the hot loop around.
     """
     binding = module.binding_of(target)
-    if binding is None:
-        return ()
-    loops = module.flow.loops(target)
-    loop = next((loop for loop in loops if places.heat(module, loop) is places.Heat.HOT), None)
-    reads = module.uses(binding) if loop is None else module.tree.within(loop, module.uses(binding))
-    return tuple(Standing(read) for read in reads if _may_follow(module, target, read))
+    return _reads_of(module, target, [binding] if binding is not None else [], collected=False)
 
 
 def _may_follow(module: Module, store: cst.CSTNode, read: cst.CSTNode) -> bool:

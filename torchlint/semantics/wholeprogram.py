@@ -73,8 +73,8 @@ def calls_shown(module: Module, function: cst.FunctionDef) -> bool:
         reads += [
             node
             for each in files
-            for node in each.tree.nodes(cst.Attribute)
-            if node.attr.value == function.name.value and not _is_of_another(each, node, function)
+            for node in each.tree.attributes_by_name.get(function.name.value, ())
+            if not _is_of_another(each, node, function)
         ]
     calls = {id(call.func) for call in module.callers(function)}
     return all(id(read) in calls for read in reads)

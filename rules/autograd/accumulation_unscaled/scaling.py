@@ -12,6 +12,7 @@ from torchlint.semantics.lexicon import Role, has, names_criterion, names_loss
 from torchlint.semantics.microbatches import Accumulation, accumulations
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
+from torchlint.semantics.sources import returns
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -216,7 +217,7 @@ class _Scaling:
                 if callee is None:
                     # What a model computes beside its outputs comes first.
                     return [call] if index == 0 and self.module.value(call.func).kind is Kind.MODULE else []
-                returned = [r.value for r in self.tree.nodes(cst.Return) if self.module.function(r) is callee]
+                returned = returns(self.module, callee)
                 found = [r.elements[index].value for r in returned if _has(r, index)]
                 return found if len(found) == len(returned) else []
             case _:
@@ -268,8 +269,7 @@ class _Scaling:
             if callee is None:
                 return _Scale.AVERAGE
         if callee is not None:
-            returned = [r.value for r in self.tree.nodes(cst.Return) if self.module.function(r) is callee]
-            scales = [_Scale.UNKNOWN if r is None else self._scale(r, count) for r in returned]
+            scales = (self._scale(returned, count) for returned in returns(self.module, callee))
             return max(scales, default=_Scale.UNKNOWN)
         if isinstance(call.func, cst.Attribute):
             owner = call.func.value

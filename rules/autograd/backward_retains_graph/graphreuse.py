@@ -276,14 +276,11 @@ class _Search:
             return False
         if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.WITH):
             # What the loop itself hands out may have been computed before it.
-            return binding.node is not getattr(self.region, "target", None) and not self._is_target(binding)
+            target = getattr(self.region, "target", None)
+            return target is None or not self.tree.contains(target, binding.node)
         statement = self.tree.statement(binding.node)
         before = self.tree.order[statement] < self.tree.order[use]
         return before and (binding.kind is BindingKind.AUGMENT or not self.tree.contains(statement, use))
-
-    def _is_target(self, binding: Binding) -> bool:
-        target = getattr(self.region, "target", None)
-        return target is not None and self.tree.contains(target, binding.node)
 
     def _called_with(self, call: cst.Call, entered: Function | None) -> _Places | None:
         func = call.func

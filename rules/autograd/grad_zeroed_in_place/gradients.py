@@ -92,11 +92,7 @@ class Gradients(Part):
     @cached_property
     def _asked(self) -> list[cst.Attribute]:
         """The places that ask for a gradient, if only for whether there is one."""
-        return [
-            read
-            for read in self.tree.nodes(cst.Attribute)
-            if read.attr.value == "grad" and not self._clears(read)
-        ]
+        return [read for read in self.tree.attributes_by_name.get("grad", ()) if not self._clears(read)]
 
     @cached_property
     def _kept(self) -> bool:
@@ -290,11 +286,7 @@ class Gradients(Part):
     @cached_property
     def _reads(self) -> list[cst.Attribute]:
         """The places that take a gradient for granted: neither clear it, set it nor ask for None."""
-        return [
-            read
-            for read in self.tree.nodes(cst.Attribute)
-            if read.attr.value == "grad" and self._unguarded(read) and not self._clears(read)
-        ]
+        return [read for read in self._asked if self._unguarded(read)]
 
     def _clears(self, read: cst.Attribute) -> bool:
         for around in self.tree.ancestors(read):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Frequency, Impact
+from torchlint.diagnostics import Fix, Frequency
 from torchlint.fixes import filled_by_callers, replace, safe, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
@@ -152,7 +152,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
         remedy="Pass `set_to_none=True`",
         frequency=Frequency.STEP,
         # Who installs a release since 2.0 has the default.
-        impact=Impact.LOW if not asked and module.target.admits("2.0") else Impact.HIGH,
+        slight="the default since torch 2.0" if not asked and module.target.admits("2.0") else None,
     )
 
 

@@ -19,7 +19,7 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, sinks
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.syntax import alike
 
 if TYPE_CHECKING:
@@ -111,9 +111,7 @@ def _same_on_the_way(module: Module, given: cst.CSTNode, hot: Hot) -> bool:
     path_is_of_steps = isinstance(hot.loop, FUNCTIONS) or not hot.path or _of_steps(module, hot.loop)
     if not path_is_of_steps:
         return False
-    root = given
-    while isinstance(root, cst.Attribute):
-        root = root.value
+    root = start_of(given, cst.Attribute)
     if not isinstance(root, cst.Name):
         return not isinstance(root, cst.Call)
     bindings = module.bindings(root)

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.fixes import Edits, add_argument, remove_import, replace, spell
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.spellings import start_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -81,9 +82,7 @@ def _is_needed(module: Module, statement: cst.CSTNode) -> bool:
 
 def _import(module: Module, call: cst.Call) -> Binding | None:
     """Return the import that brings the name at the start of what is called."""
-    root: cst.BaseExpression = call.func
-    while isinstance(root, cst.Attribute):
-        root = root.value
+    root = start_of(call.func, cst.Attribute)
     bindings = module.bindings(root) if isinstance(root, cst.Name) else ()
     found = bindings[0] if len(bindings) == 1 else None
     return found if found is not None and found.kind is BindingKind.IMPORT else None

@@ -16,6 +16,7 @@ from torchlint.semantics.api.results import ELEMENTWISE
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import solved
+from torchlint.semantics.spellings import is_none
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -196,9 +197,7 @@ def _is_view(index: cst.BaseSlice) -> bool:
     value = index.value if isinstance(index, cst.Index) else None
     if isinstance(value, cst.UnaryOperation):
         value = value.expression
-    if isinstance(value, cst.Name):
-        return value.value == "None"
-    return isinstance(value, (cst.Integer, cst.Ellipsis))
+    return is_none(value) or isinstance(value, (cst.Integer, cst.Ellipsis))
 
 
 def _is_number(node: cst.CSTNode) -> bool:

@@ -30,7 +30,6 @@ from torchlint.semantics.environmentvariables import (
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.phases import evaluated_only
-from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -105,7 +104,7 @@ def _for_others(module: Module) -> bool:
 
 def _is_told(module: Module) -> bool:
     """Return whether the file sets the number of threads where torch looks at any time."""
-    return any(last_name(call.func) == "set_num_threads" for call in module.tree.nodes(cst.Call))
+    return "set_num_threads" in module.tree.calls_by_name
 
 
 def _may_run_elsewhere(module: Module, node: cst.CSTNode) -> bool:

@@ -7,8 +7,8 @@ leaves the file could not.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.sinks import ONWARD, Onward, Standing, Use, UseKind, Verdict, is_target, sinks
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import is_logger
 from torchlint.semantics.values import Kind
@@ -108,6 +109,13 @@ _METER_METHODS = frozenset(
 _METER = (Role.METRIC, Role.LOSS, Role.SCORE, Role.RECORD, Role.PROGRESS, Role.LOGGING)
 _TEXTS = frozenset({"__str__", "__repr__", "__format__"})
 _RECORDS = frozenset({"dict", "OrderedDict", "defaultdict", "list"})
+_EMPTYING = frozenset({"reset", "zero_", "clear"})
+_STEPPING = (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER)
+# Uses that only pass a value along.
+_FOLLOWED = frozenset(
+    {UseKind.ITEM, UseKind.OPERAND, UseKind.ELEMENT, UseKind.FORMATTED, UseKind.ITERATED, UseKind.ASSIGNED}
+    | {UseKind.UNPACKED, UseKind.AUGMENTED, UseKind.DISCARDED}
+)
 _STOPPING = (Role.STOPPING, Role.BEST, Role.SCHEDULER, Role.SCALER, Role.OPTIMIZER, Role.COPY)
 
 
@@ -117,7 +125,9 @@ def reported_only(module: Module, values: Sequence[cst.BaseExpression], region: 
 
     ``region`` is the loop in whose iterations they are computed. Behind the loop anything may become of them.
     """
-    return _Search(module, region).reported(values)
+    judge = _Reported(region)
+    facts = [fact for value in values for fact in sinks(module, value, judge)]
+    return bool(facts) and all(facts)
 
 
 def _writes(name: str) -> bool:
@@ -152,284 +162,175 @@ def read_after(module: Module, name: cst.Name, region: cst.CSTNode) -> list[cst.
     return reads
 
 
-class _Search:
-    """The way of one value through a loop."""
+@dataclass(frozen=True, slots=True)
+class _Reported:
+    """Says of a use whether it reports a value or takes it out of the region (True), or not (False)."""
 
-    def __init__(self, module: Module, region: cst.CSTNode) -> None:
-        self.module = module
-        self.tree = module.tree
-        self.region = region
-        self.waiting: deque[cst.BaseExpression] = deque()
-        self.seen: set[cst.CSTNode] = set()
-        self.uses = 0
+    region: cst.CSTNode
 
-    def reported(self, values: Sequence[cst.BaseExpression]) -> bool:
-        for value in values:
-            if self._inside(value):
-                self._follow(value)
-            else:
-                self.uses += 1
-        while self.waiting:
-            if not self._handed_on(self.waiting.popleft()):
-                return False
-        return self.uses > 0
-
-    def _follow(self, node: cst.BaseExpression) -> bool:
-        if node not in self.seen:
-            self.seen.add(node)
-            self.waiting.append(node)
-        return True
-
-    # ------------------------------------------------------------------ one expression
-
-    def _handed_on(self, node: cst.BaseExpression) -> bool:
-        """Return whether all that becomes of an expression is, or will be found to be, a report."""
-        parent = self.tree.parent(node)
-        match parent:
-            case cst.Attribute(value=value, attr=cst.Name(name)) if value is node:
-                return self._attribute(parent, name)
-            case cst.Subscript(value=value) if value is node:
-                return self._follow(parent)
-            case cst.BinaryOperation() | cst.UnaryOperation():
-                if isinstance(getattr(parent, "operator", None), cst.Not):
-                    return False
-                return self._follow(parent)
-            case cst.Element() | cst.DictElement() | cst.StarredElement() | cst.StarredDictElement():
-                holder = self.tree.parent(parent)
-                return isinstance(holder, cst.BaseExpression) and self._follow(holder)
-            case cst.FormattedStringExpression():
-                holder = self.tree.parent(parent)
-                return isinstance(holder, cst.BaseExpression) and self._follow(holder)
-            case cst.ConcatenatedString():
-                return self._follow(parent)
-            case cst.ListComp() | cst.GeneratorExp() | cst.SetComp() | cst.DictComp():
-                return self._follow(parent)
-            case cst.CompFor(target=target) if parent.iter is node:
-                return self._bound(target)
-            case cst.For(target=target) if parent.iter is node:
-                return self._bound(target)
-            case cst.IfExp() if parent.test is not node:
-                return self._follow(parent)
-            case cst.Arg():
-                return self._argument(parent)
-            case cst.Assign():
-                return all(self._bound(target.target) for target in parent.targets)
-            case cst.AnnAssign() | cst.NamedExpr():
-                bound = self._bound(parent.target)
-                return bound and (isinstance(parent, cst.AnnAssign) or self._follow(parent))
-            case cst.AugAssign():
-                # As its target, the value of before is read, and what comes of it is found by name.
-                self.uses += parent.value is node
-                return self._bound(parent.target)
-            case cst.Return():
-                return self._returned(parent)
-            case cst.Expr() | cst.Del() | cst.AssignTarget():
-                # Dropped, or a dictionary that gets something else.
-                return True
-            case _:
-                return False
-
-    def _attribute(self, attribute: cst.Attribute, name: str) -> bool:
-        holder = self.tree.parent(attribute)
-        if isinstance(holder, cst.Call) and holder.func is attribute:
-            if name in _SAME:
-                return self._follow(holder)
-            # ``losses.update(…)``, ``total.append(…)``: what is collected, not what is read.
-            return name in _METER_METHODS or name in ("reset", "zero_", "clear")
-        if name in ("shape", "dtype", "device", "ndim"):
+    def __call__(self, module: Module, use: Use) -> Verdict[bool]:
+        if not self._inside(module, use.node):
+            # Behind the loop anything may become of it.
             return True
-        return name in ("data", "T", "real", "value") and self._follow(attribute)
+        match use.kind:
+            case UseKind.ATTRIBUTE if use.name in ("shape", "dtype", "device", "ndim"):
+                return ()
+            case UseKind.ATTRIBUTE:
+                return ONWARD if use.name in ("data", "T", "real", "value") else False
+            case UseKind.METHOD if use.name in _SAME:
+                return Standing(use.call)
+            case UseKind.METHOD:
+                # ``losses.update(…)``, ``total.append(…)``: what is collected, not what is read.
+                return () if use.name in _METER_METHODS | _EMPTYING else False
+            case UseKind.SET:
+                return () if isinstance(use.by, cst.Subscript) else False
+            case UseKind.ARGUMENT:
+                return self._given(module, use)
+            case UseKind.STORED:
+                return (True, *_facts(self._kept(module, use.by)))
+            case UseKind.AUGMENTS if isinstance(use.by, cst.AugAssign):
+                return (True, *_facts(self._kept(module, use.by.target)))
+            case UseKind.RETURNED:
+                return self._returned(module, use)
+            case UseKind.OTHER if isinstance(use.by, (cst.Dict, cst.DictComp, cst.ConcatenatedString)):
+                return Standing(use.by)
+            case UseKind.OTHER if isinstance(use.by, cst.Del):
+                return ()
+            case UseKind.ELSEWHERE:
+                return False if isinstance(use.part, cst.Arg) else ()
+        return ONWARD if use.kind in _FOLLOWED else False
 
-    def _argument(self, argument: cst.Arg) -> bool:
-        call = self.tree.parent(argument)
-        if not isinstance(call, cst.Call) or argument.star == "*":
-            return False
-        if argument.star:
-            self.uses += 1
-            return self._sink(call)
-        name = last_name(call.func) or ""
-        if self._sink(call):
-            self.uses += 1
-            # What a call that reports hands back may be the value itself.
-            return isinstance(self.tree.parent(call), cst.Expr) or self._follow(call)
-        dotted = self.module.qualified(call.func)
-        if dotted is not None and name in _PASSING:
-            return self._follow(call)
-        if dotted == "torch.distributed.barrier":
-            return True
-        if dotted is not None and dotted.startswith("torch.distributed."):
-            # It is exchanged, that is, changed in place; what reads it afterwards is found by its name.
-            return True
-        if isinstance(call.func, cst.Attribute) and name in _SAME and not name.endswith("_"):
-            return self._follow(call)
-        callee = self.module.callee(call)
-        if isinstance(callee, cst.FunctionDef):
-            return self._into(call, argument, callee)
-        return False
-
-    def _sink(self, call: cst.Call) -> bool:
-        """Return whether a call reports or collects what it is given."""
-        name = last_name(call.func) or ""
-        dotted = self.module.qualified(call.func)
-        if _writes(name) and not (
-            dotted is not None and dotted != "builtins.print" and dotted.startswith(_COMPUTING)
-        ):
-            return True
-        if not isinstance(call.func, cst.Attribute):
-            return False
-        owner = call.func.value
-        if is_logger(self.module, owner):
-            return True
-        if name not in _METER_METHODS:
-            return False
-        word = last_name(owner) or ""
-        if has(word, *_STOPPING) or self.module.value(owner).kind in (
-            Kind.OPTIMIZER,
-            Kind.SCHEDULER,
-            Kind.SCALER,
-        ):
-            return False
-        if name in ("append", "extend") and isinstance(owner, cst.Name):
-            self._bound(owner)
-        if name in ("append", "extend") and isinstance(owner, cst.Attribute):
-            return self._attribute_of(owner, owner.attr.value)
-        made = self.module.value(owner).definition
-        of_class = made.name.value if isinstance(made, cst.ClassDef) else ""
-        return has(word, *_METER) or "Meter" in of_class or "Metric" in of_class
-
-    # ------------------------------------------------------------------ names
-
-    def _bound(self, target: cst.BaseExpression) -> bool:
-        """Return whether what is assigned is only reported within the region."""
-        targets = [target]
-        for each in targets:
-            if isinstance(each, (cst.Tuple, cst.List)):
-                targets += [element.value for element in each.elements]
-            elif not self._takes(each):
-                return False
-        return True
-
-    def _takes(self, target: cst.BaseExpression) -> bool:
-        """Return whether what one target takes is only reported within the region."""
-        match target:
-            case cst.Name():
-                return self._name(target)
-            case cst.Subscript(value=cst.Name() as holder):
-                self.uses += 1
-                return self._is_record(holder) and self._name(holder)
-            case cst.Subscript(value=cst.Attribute() as holder):
-                self.uses += 1
-                return has(last_name(holder), *_METER)
-            case cst.Attribute(attr=cst.Name(name)):
-                self.uses += 1
-                return self._attribute_of(target, name)
-            case _:
-                return False
-
-    def _is_record(self, holder: cst.Name) -> bool:
-        """Return whether a variable holds numbers for a report: by its name, or as a dictionary made here."""
-        if has(holder.value, *_METER):
-            return not has(holder.value, *_STOPPING)
-        values = [binding.value for binding in self.module.names.bindings_at(holder.value, holder)]
-        return bool(values) and all(
-            isinstance(value, (cst.Dict, cst.List, cst.DictComp))
-            or (isinstance(value, cst.Call) and last_name(value.func) in _RECORDS)
-            for value in values
-        )
-
-    def _attribute_of(self, target: cst.Attribute, name: str) -> bool:
-        """Return whether it is ``bar.desc = …``, ``self.running_loss += …``: kept for reports,
-        as no condition reads it.
-        """
-        if name in ("desc", "postfix"):
-            return True
-        if not has(name, *_METER) or has(name, *_STOPPING):
-            return self._kept_by_class(target, name)
-        text = self.tree.source(target)
-        for read in SelfAttributes.of(self.module).attribute_reads.get(name, ()):
-            if read is not target and self._inside(read) and self.tree.source(read) == text:
-                if not self._is_target(read):
-                    self._follow(read)
-        return True
-
-    def _kept_by_class(self, target: cst.Attribute, name: str) -> bool:
-        """Return whether all reads of what a method keeps in ``self`` are followed, whatever it is called."""
-        owner = SelfAttributes.of(self.module.home(target)).self_class(target)
-        if owner is None:
-            return False
-        for read in self._reads(owner, name):
-            if self._inside(read):
-                self._follow(read)
-        return True
-
-    def _reads(self, owner: cst.ClassDef, name: str) -> list[cst.Attribute]:
-        """Return the reads of an attribute that may be one of the instances of a class,
-        in all of its programs.
-        """
-        home = self.module.home(owner)
-        found = SelfAttributes.of(home).self_reads(owner, name)
-        for each in (home, *home.companions(f".{name}")):
-            found += SelfAttributes.of(each).foreign_reads(name)
-        return found
-
-    def _is_target(self, node: cst.CSTNode) -> bool:
-        return isinstance(self.tree.parent(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign))
-
-    def _name(self, name: cst.Name) -> bool:
-        scope = self.module.names.lookup(name.value, name)
-        if scope is None:
-            return False
-        own = self.module.binding_of(name)
-        followed = [own] if own is not None else list(self.module.bindings(name))
-        for binding in followed:
-            for use in self.module.uses(binding):
-                if use is name:
-                    continue
-                if self._inside(use):
-                    self._follow(use)
-                else:
-                    # Behind the loop anything may become of it.
-                    self.uses += 1
-        return True
-
-    def _inside(self, node: cst.CSTNode) -> bool:
+    def _inside(self, module: Module, node: cst.CSTNode) -> bool:
         """Return whether a node runs in the iterations: in the region,
         or in a function that the region calls.
         """
-        if self.tree.contains(self.region, node):
-            return True
-        return self.module.function(node) is not self.module.function(self.region)
+        return module.tree.contains(self.region, node) or (
+            module.function(node) is not module.function(self.region)
+        )
 
-    # ------------------------------------------------------------------ functions
-
-    def _into(self, call: cst.Call, argument: cst.Arg, function: cst.FunctionDef) -> bool:
-        params = function.params
-        for parameter in (*params.posonly_params, *params.params, *params.kwonly_params):
-            if self.module.argument(call, parameter.name.value).node is argument.value:
-                binding = self.module.binding_of(parameter)
-                for use in self.module.uses(binding) if binding is not None else ():
-                    self._follow(use)
-                return binding is not None
-        return False
-
-    def _returned(self, node: cst.Return) -> bool:
-        function = self.module.function(node)
-        if not isinstance(function, cst.FunctionDef):
+    def _given(self, module: Module, use: Use) -> Verdict[bool]:
+        """Return what becomes of a value that a call is given."""
+        call, star = use.call, use.argument.star
+        if star == "*":
             return False
-        if self.tree.contains(function, self.region) and function is not self.region:
-            # It leaves the loop with it.
-            self.uses += 1
-            return True
-        uses: list[cst.BaseExpression] = [*self.module.callers(function)]
-        if any(self.module.qualified(each.decorator) == "builtins.property" for each in function.decorators):
-            owner = self.module.home(function).classes.owner(function)
-            uses = [] if owner is None else [*self._reads(owner, function.name.value)]
+        taken = self._taken(module, call)
+        if star or taken is not False:
+            # What a call that reports hands back may be the value itself.
+            dropped = star or isinstance(module.tree.parent(call), cst.Expr)
+            return (True, *_facts(taken), *(() if dropped else (Standing(call),)))
+        name, dotted = last_name(call.func) or "", module.qualified(call.func)
+        if dotted is not None and name in _PASSING:
+            return Standing(call)
+        if dotted is not None and dotted.startswith("torch.distributed."):
+            # It is exchanged, that is, changed in place; what reads it afterwards is found by its name.
+            return ()
+        if isinstance(call.func, cst.Attribute) and name in _SAME and not name.endswith("_"):
+            return Standing(call)
+        return ONWARD if isinstance(module.callee(call), cst.FunctionDef) else False
+
+    def _taken(self, module: Module, call: cst.Call) -> Verdict[bool]:
+        """Return what comes of what a call reports or collects; False if it does neither."""
+        name = last_name(call.func) or ""
+        dotted = module.qualified(call.func)
+        computes = dotted is not None and dotted != "builtins.print" and dotted.startswith(_COMPUTING)
+        if _writes(name) and not computes:
+            return ()
+        if not isinstance(call.func, cst.Attribute):
+            return False
+        owner = call.func.value
+        if is_logger(module, owner):
+            return ()
+        word = last_name(owner) or ""
+        if name not in _METER_METHODS or has(word, *_STOPPING) or module.value(owner).kind in _STEPPING:
+            return False
+        if name in ("append", "extend") and isinstance(owner, cst.Attribute):
+            return self._kept_in_attribute(module, owner)
+        made = module.value(owner).definition
+        of_class = made.name.value if isinstance(made, cst.ClassDef) else ""
+        if not (has(word, *_METER) or "Meter" in of_class or "Metric" in of_class):
+            return False
+        return _all_of(module, owner) if name in ("append", "extend") and isinstance(owner, cst.Name) else ()
+
+    def _kept(self, module: Module, target: cst.CSTNode) -> Verdict[bool]:
+        """Return what comes of what is stored in a target, or added to it."""
+        match target:
+            case cst.Name():
+                return ONWARD
+            case cst.Subscript(value=cst.Name() as holder):
+                return _all_of(module, holder) if _is_record(module, holder) else False
+            case cst.Subscript(value=cst.Attribute() as holder):
+                return () if has(last_name(holder), *_METER) else False
+            case cst.Attribute():
+                return self._kept_in_attribute(module, target)
+            case _:
+                return False
+
+    def _kept_in_attribute(self, module: Module, target: cst.Attribute) -> Verdict[bool]:
+        """Return what comes of ``bar.desc = …``, ``self.running_loss += …``: kept for reports,
+        as no condition reads it.
+        """
+        name = target.attr.value
+        if name in ("desc", "postfix"):
+            return ()
+        if has(name, *_METER) and not has(name, *_STOPPING):
+            text = module.tree.source(target)
+            reads = SelfAttributes.of(module).attribute_reads.get(name, ())
+            alike = [read for read in reads if read is not target and module.tree.source(read) == text]
+        else:
+            # Whatever it is called, all reads of what a method keeps in ``self`` are followed.
+            owner = SelfAttributes.of(module.home(target)).self_class(target)
+            if owner is None:
+                return False
+            alike = _reads(module, owner, name)
+        inside = (read for read in alike if self._inside(module, read) and not is_target(module, read))
+        return tuple(Standing(read) for read in inside)
+
+    def _returned(self, module: Module, use: Use) -> Verdict[bool]:
+        """Return what becomes of a value that a function returns."""
+        function = module.function(use.by)
+        if not isinstance(use.by, cst.Return) or not isinstance(function, cst.FunctionDef):
+            return False
+        if module.tree.contains(function, self.region) and function is not self.region:
+            return True  # it leaves the loop with it
+        if any(module.qualified(each.decorator) == "builtins.property" for each in function.decorators):
+            owner = module.home(function).classes.owner(function)
+            reads: Sequence[cst.BaseExpression] = (
+                [] if owner is None else _reads(module, owner, function.name.value)
+            )
         elif function.name.value in _TEXTS:
-            self.uses += 1
             return True
-        for use in uses:
-            if self._inside(use):
-                self._follow(use)
-            else:
-                self.uses += 1
-        return bool(uses)
+        else:
+            reads = module.callers(function)
+        return tuple(Standing(read) for read in reads) or False
+
+
+def _facts(verdict: Verdict[bool]) -> tuple[bool | Onward | Standing, ...]:
+    return verdict if isinstance(verdict, tuple) else (verdict,)
+
+
+def _all_of(module: Module, holder: cst.Name) -> tuple[Standing, ...]:
+    """Return the definitions of a container that a value is put into."""
+    return tuple(Standing(binding) for binding in module.names.bindings_at(holder.value, holder))
+
+
+def _is_record(module: Module, holder: cst.Name) -> bool:
+    """Return whether a variable holds numbers for a report: by its name, or as a dictionary made here."""
+    if has(holder.value, *_METER):
+        return not has(holder.value, *_STOPPING)
+    values = [binding.value for binding in module.names.bindings_at(holder.value, holder)]
+    return bool(values) and all(
+        isinstance(value, (cst.Dict, cst.List, cst.DictComp))
+        or (isinstance(value, cst.Call) and last_name(value.func) in _RECORDS)
+        for value in values
+    )
+
+
+def _reads(module: Module, owner: cst.ClassDef, name: str) -> list[cst.Attribute]:
+    """Return the reads of an attribute that may be one of the instances of a class,
+    in all of its programs.
+    """
+    home = module.home(owner)
+    found = SelfAttributes.of(home).self_reads(owner, name)
+    for each in (home, *home.companions(f".{name}")):
+        found += SelfAttributes.of(each).foreign_reads(name)
+    return found

@@ -95,7 +95,7 @@ def _knows_nccl(module: Module) -> bool:
         if isinstance(text, str) and "nccl" in text.lower() and len(text) < 20:
             if not any(_is_help(around) for around in module.tree.ancestors(string)):
                 return True
-    return any(name.attr.value == "NCCL" for name in module.tree.nodes(cst.Attribute))
+    return "NCCL" in module.tree.attributes_by_name
 
 
 def _is_help(node: cst.CSTNode) -> bool:

@@ -16,6 +16,7 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Through, some, traced
+from torchlint.semantics.spellings import is_none
 from torchlint.semantics.synchronisation import asking_function, truth_tests
 from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Kind
@@ -113,9 +114,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     Findings are of low impact where no simple edit spares the wait: the branch raises, prints, leaves the
     loop or the function, sets what the next step goes by (a learning rate), runs a model, begins with a wait
     of its own (`x[mask]`) or keeps a division by zero from the gradients, which `torch.where` would not. In
-    training, checks for errors and for values that are not finite count: every 100th step will do for them.
-    In servers all count as much as any other, and in decoding loops all but those that decide what Python
-    does next.
+    training, messages count: every 100th step will do for them. In servers all count as much as any other,
+    and in decoding loops all but those that decide what Python does next.
 
     ## Fix safety
 
@@ -181,7 +181,7 @@ def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: 
 @traced(Through.RETURNS)
 def _is_none(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
     """Return whether a value is None, as that of a function which sometimes has nothing to give."""
-    return (isinstance(node, cst.Name) and node.value == "None") or None
+    return is_none(node) or None
 
 
 def _decides_later(module: Module, use: Use) -> Verdict[bool]:

@@ -24,6 +24,7 @@ from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.values import Kind
 
 from ..dimensionless import formats_as_number, is_single_number
+from ..needs import logs_tensors
 from ..remedies import has_no_graph
 from .effects import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from .totals import NARROW, Content, Reads, content, read_with, reads, summed
@@ -101,15 +102,7 @@ def is_logged(module: Module, call: cst.Call) -> bool:
         display = module.tree.parent(holder)
         holder = module.tree.parent(display) if isinstance(display, cst.Dict) else None
     log = module.tree.parent(holder) if isinstance(holder, cst.Arg) else None
-    function = module.function(call)
-    owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
-    if owner is None or not isinstance(log, cst.Call) or module.callees(log):
-        return False
-    match log.func:
-        case cst.Attribute(value=cst.Name("self"), attr=cst.Name("log" | "log_dict")):
-            return module.classes.info(owner).lightning
-        case _:
-            return False
+    return isinstance(log, cst.Call) and logs_tensors(module, log)
 
 
 def log_tensor(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
@@ -262,8 +255,7 @@ def _effect(module: Module, call: cst.Call, accumulator: _Accumulator) -> Effect
         fits = value.kind in ((Kind.LIST,) if accumulator.many else (Kind.NUMBER, Kind.TENSOR, Kind.UNKNOWN))
         if not fits:
             return Effect.BREAKS
-        name = target.attr.value
-        attributes = (a for a in module.tree.nodes(cst.Attribute) if a.attr.value == name)
+        attributes = module.tree.attributes_by_name[target.attr.value]
         return min(Effect.NOTICED, _at(module, call, attributes, accumulator.many))
     if not isinstance(target, cst.Name):
         return Effect.BREAKS

@@ -88,15 +88,11 @@ class Pinning(Part):
 
     @cached_property
     def _asks_whether_pinned(self) -> bool:
-        for attribute in self.tree.nodes(cst.Attribute):
-            if attribute.attr.value == "is_pinned":
-                return True
-            if (
-                attribute.attr.value == "pin_memory"
-                and self.module.value(attribute.value).kind is Kind.LOADER
-            ):
-                return True
-        return False
+        named = self.tree.attributes_by_name
+        return "is_pinned" in named or any(
+            self.module.value(attribute.value).kind is Kind.LOADER
+            for attribute in named.get("pin_memory", ())
+        )
 
 
 def _is_array_made_tensor(node: cst.BaseExpression) -> bool:

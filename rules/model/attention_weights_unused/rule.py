@@ -30,7 +30,7 @@ _BEYOND_FIRST_DERIVATIVES = (
     fix="safe",
     on=cst.Call,
     mentions=("MultiheadAttention",),
-    remedy="Add `need_weights=False`",
+    remedy="Pass `need_weights=False`",
 )
 def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -89,8 +89,8 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     grade = unsafe if others or _may_hide_all(module, call) else safe
     yield Finding(
         call,
-        "returning attention weights that nothing reads rules out fused kernels; add `need_weights=False`",
-        fix=grade(module, "Add `need_weights=False`", set_argument(module, call, "need_weights", "False")),
+        "returning attention weights that nothing reads rules out fused kernels; pass `need_weights=False`",
+        fix=grade(module, "Pass `need_weights=False`", set_argument(module, call, "need_weights", "False")),
     )
 
 

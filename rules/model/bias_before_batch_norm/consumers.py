@@ -294,8 +294,8 @@ def _getattrs(module: Module, owner: cst.ClassDef) -> list[tuple[cst.Call, str]]
 @remembered
 def _getattr_calls(module: Module) -> list[tuple[cst.Call, str]]:
     found = []
-    for call in module.tree.nodes(cst.Call):
-        if isinstance(call.func, cst.Name) and call.func.value == "getattr" and len(call.args) >= 2:
+    for call in module.tree.calls_by_name.get("getattr", ()):
+        if isinstance(call.func, cst.Name) and len(call.args) >= 2:
             if SelfAttributes.is_self(call.args[0].value):
                 found.append((call, pattern_of(call.args[1].value)))
     return found

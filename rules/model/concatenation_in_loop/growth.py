@@ -29,7 +29,7 @@ from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sharing import Fate, fate, other_names, writes_to
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, sinks
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name, start_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -327,7 +327,8 @@ class _Item:
         """Return whether it is the same place in each round,
         and nothing but the concatenation is put there.
         """
-        if not isinstance(_root(self.target), cst.Name) or _bound_inside(self.module, loop, [self.holder]):
+        root = start_of(self.target, cst.Attribute, cst.Subscript)
+        if not isinstance(root, cst.Name) or _bound_inside(self.module, loop, [self.holder]):
             return False
         starts = self.starts
         for node in self.module.tree.descendants(loop):
@@ -373,7 +374,7 @@ class _Item:
         nothing but the concatenation reads or sets.
         """
         module, function = self.module, self.module.function(self.target)
-        root = _root(self.target)
+        root = start_of(self.target, cst.Attribute, cst.Subscript)
         if not isinstance(self.target, cst.Attribute) or not isinstance(function, cst.FunctionDef):
             return
         if places.throttled(module, self.target) or not isinstance(root, cst.Name):
@@ -381,11 +382,8 @@ class _Item:
         owner = module.classes.owner(function)
         if root.value != "self" and any(b.scope.kind is not ScopeKind.MODULE for b in module.bindings(root)):
             return
-        others = [
-            node
-            for node in module.tree.nodes(cst.Attribute)
-            if node.attr.value == self.target.attr.value and node not in (self.target, self.own)
-        ]
+        namesakes = module.tree.attributes_by_name[self.target.attr.value]
+        others = [node for node in namesakes if node not in (self.target, self.own)]
         starts, here = self.starts, [node for node in others if module.function(node) is function]
         if not all(node in starts or _asks_size(module, node) for node in here if self._alike(node)):
             return
@@ -429,12 +427,6 @@ class _Item:
 
 
 _Place = _Variable | _Item
-
-
-def _root(node: cst.BaseExpression) -> cst.BaseExpression:
-    while isinstance(node, (cst.Attribute, cst.Subscript)):
-        node = node.value
-    return node
 
 
 def _is_asked_for_key(module: Module, container: cst.CSTNode) -> bool:
@@ -653,7 +645,7 @@ def _start(
         before = [b for read in asked for b in module.bindings(read) if not tree.contains(loop, b.node)]  # type: ignore[arg-type]
         around = module.flow.loops(loop)
         fresh = all(
-            _is_none(b.value) and not b.path and all(tree.contains(outer, b.node) for outer in around)
+            is_none(b.value) and not b.path and all(tree.contains(outer, b.node) for outer in around)
             for b in before
         )
         if len(asked) == 1 and before and fresh:
@@ -743,15 +735,11 @@ def _is_first_round(module: Module, test: cst.BaseExpression, loops: Sequence[St
     )
 
 
-def _is_none(value: cst.BaseExpression | None) -> bool:
-    return isinstance(value, cst.Name) and value.value == "None"
-
-
 def _is_certain(module: Module, binding: Binding, loop: StatementLoop) -> bool:
     """Return whether a variable is certainly set by this definition when the loop begins, and to a tensor."""
     if binding.kind is BindingKind.PARAMETER:
         return True
-    if _is_none(binding.value):
+    if is_none(binding.value):
         return False
     block = module.tree.parent(module.tree.statement(binding.node))
     before = module.tree.order[binding.node] < module.tree.order[loop]

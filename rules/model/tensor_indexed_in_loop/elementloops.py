@@ -18,6 +18,7 @@ from torchlint.semantics.evidence import on_device
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sources import Through, sole, traced
+from torchlint.semantics.spellings import is_none
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
@@ -299,8 +300,7 @@ class _Rounds:
                 if any(bound is not None and self._is_element(bound) for bound in (index.lower, index.upper)):
                     return self._is_one_row(index)
             elif isinstance(index, cst.Index):
-                nothing = isinstance(index.value, cst.Name) and index.value.value == "None"
-                if not nothing and not self._is_index(index.value):
+                if not is_none(index.value) and not self._is_index(index.value):
                     return False
         return True
 

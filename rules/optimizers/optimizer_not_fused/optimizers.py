@@ -147,7 +147,7 @@ def _names_device(module: Module) -> bool:
     if named_accelerators(module) or imports(module, _PLACING):
         return True
     # What asks tensors where they are, to put others there, goes wherever they go.
-    asking = {a.attr for a in module.tree.nodes(cst.Attribute) if a.attr.value == "device"}
+    asking = {attribute.attr for attribute in module.tree.attributes_by_name.get("device", ())}
     asking |= {
         argument.keyword
         for argument in module.tree.nodes(cst.Arg)

@@ -14,13 +14,15 @@ import libcst as cst
 from torchlint.semantics.api.families import NAMESPACES
 from torchlint.semantics.api.results import TENSOR_ATTRIBUTES, TENSOR_METHODS
 from torchlint.semantics.lexicon import Role, denotes
-from torchlint.semantics.names import Binding, BindingKind, all_parameters, unpacked
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, sinks
+from torchlint.semantics.sources import Source, Through, onward, put_into, some, steps, traced
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.sources import Path
 
 _OBJECTS = frozenset(
     {Kind.MODULE, Kind.OPTIMIZER, Kind.SCHEDULER, Kind.LOADER, Kind.DATASET, Kind.SAMPLER, Kind.SCALER}
@@ -42,6 +44,7 @@ _PLAIN_CLASSES = frozenset(
     | {"DoubleTensor", "HalfTensor", "BoolTensor", "ByteTensor", "BFloat16Tensor"}
 )
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
+_PARALLEL = ("DataParallel", "DistributedDataParallel")
 _CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "collections.OrderedDict"})
 # What tensors, numbers, texts and containers have, beside what only tensors have.
 _PLAIN_ATTRIBUTES = (
@@ -87,21 +90,30 @@ def saves_objects(module: Module) -> bool:
     that only a pickle of any class can hold.
     """
     given = (given_as(call, "obj", 0) for call in saves(module))
-    waiting = [saved for saved in given if saved is not None]
-    seen: set[cst.CSTNode | Binding] = set()
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if _is_instance(module, node):
-            return True
-        waiting.extend(_held(module, node))
-        for binding in module.bindings(node) if isinstance(node, cst.Name) else ():
-            if binding not in seen:
-                seen.add(binding)
-                waiting.extend(_bound(module, binding))
-    return False
+    return any(some(_holds_instance(module, saved)) for saved in given if saved is not None)
+
+
+@traced(Through.RETURNS | Through.PARAMETERS)
+def _holds_instance(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Return whether something is an object that only a pickle of any class can hold, or holds one."""
+    if path or not isinstance(node, cst.BaseExpression):
+        return None
+    if _is_instance(module, node):
+        return True
+    match node:
+        case cst.Dict(elements=elements) | cst.List(elements=elements):
+            return onward(*(element.value for element in elements))
+        case cst.Tuple(elements=elements) | cst.Set(elements=elements):
+            return onward(*(element.value for element in elements))
+        case cst.DictComp(value=value) | cst.ListComp(elt=value):
+            return onward(value)
+        case cst.Call() if module.qualified(node.func) in _COPIES | _CONTAINERS:
+            return onward(*(arg.value for arg in node.args))
+        case cst.Name():
+            uses = (use for binding in module.bindings(node) for use in module.uses(binding))
+            later = [source for use in uses for source in put_into(module, use)]
+            return [*(steps(module, Source(node)) or ()), *later]
+    return None
 
 
 def _is_instance(module: Module, node: cst.BaseExpression) -> bool:
@@ -156,82 +168,9 @@ def _reads_alike(module: Module, node: cst.Name | cst.Attribute) -> Iterator[cst
     elif isinstance(node.value, cst.Name) and node.value.value == "self":
         owner = module.tree.enclosing(node, cst.ClassDef)
         if owner is not None:
-            for read in module.tree.within(owner, _attributes(module).get(node.attr.value, [])):
+            for read in module.tree.within(owner, module.tree.attributes_by_name.get(node.attr.value, ())):
                 if isinstance(read.value, cst.Name) and read.value.value == "self":
                     yield read
-
-
-@remembered
-def _attributes(module: Module) -> dict[str, list[cst.Attribute]]:
-    found: dict[str, list[cst.Attribute]] = {}
-    for attribute in module.tree.nodes(cst.Attribute):
-        found.setdefault(attribute.attr.value, []).append(attribute)
-    return found
-
-
-def _held(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield what an expression stands for, or what a container has in it."""
-    match node:
-        case cst.Dict(elements=elements):
-            yield from (element.value for element in elements)
-        case cst.List(elements=items) | cst.Tuple(elements=items) | cst.Set(elements=items):
-            yield from (item.value for item in items)
-        case cst.IfExp(body=body, orelse=orelse):
-            yield from (body, orelse)
-        case cst.DictComp(value=value):
-            yield value
-        case cst.ListComp(elt=value):
-            yield value
-        case cst.NamedExpr(value=value):
-            yield value
-        case cst.Call(func=func, args=args):
-            dotted = module.qualified(func)
-            if dotted in _COPIES:
-                yield from (arg.value for arg in args[:1])
-            elif dotted in _CONTAINERS:
-                yield from (arg.value for arg in args)
-            else:
-                yield from _returned(module, node)
-        case cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)):
-            owner = module.tree.enclosing(node, cst.ClassDef)
-            for assigned in module.names.attributes.get(name, ()):
-                own = module.tree.enclosing(assigned.target, cst.ClassDef) is owner
-                if own and assigned.value is not None and not assigned.path:
-                    yield assigned.value
-
-
-def _returned(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
-    function = module.callee(call)
-    if isinstance(function, cst.FunctionDef):
-        for statement in module.tree.within(function, module.tree.nodes(cst.Return)):
-            if statement.value is not None and module.function(statement) is function:
-                yield statement.value
-
-
-def _bound(module: Module, binding: Binding) -> Iterator[cst.BaseExpression]:
-    """Yield what a variable is given, with what is put into it later;
-    what a parameter is given by callers.
-    """
-    if binding.kind is BindingKind.PARAMETER:
-        function = module.function(binding.node) or module.tree.enclosing(binding.node, cst.FunctionDef)
-        if isinstance(function, cst.FunctionDef):
-            for call in module.callers(function):
-                given = module.argument(call, binding.name).node
-                if given is not None:
-                    yield given
-    elif binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
-        yield binding.value
-    for use in module.uses(binding):
-        match module.tree.parent(use):
-            case cst.Subscript(value=container) as item if container is use:
-                target = module.tree.parent(item)
-                statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
-                if isinstance(statement, cst.Assign):
-                    yield statement.value
-            case cst.Attribute(attr=cst.Name("update" | "append" | "setdefault")) as method:
-                called = module.tree.parent(method)
-                if isinstance(called, cst.Call) and called.func is method:
-                    yield from (arg.value for arg in called.args)
 
 
 # --- what was loaded ----------------------------------------------------------------------------------------
@@ -239,92 +178,48 @@ def _bound(module: Module, binding: Binding) -> Iterator[cst.BaseExpression]:
 
 def loads_object(module: Module, load: cst.Call) -> bool:
     """Return whether the file uses what a call loads, or a part of it, as an object, such as a model."""
-    seen: set[cst.CSTNode] = set()
-    waiting: list[cst.BaseExpression] = [load]
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        for onward in _uses(module, node):
-            if onward is None:
+    return any(sinks(module, load, _as_object))
+
+
+def _as_object(module: Module, use: Use) -> Verdict[bool]:
+    """Return whether a use is one that only objects have."""
+    match use.kind:
+        case UseKind.ATTRIBUTE:
+            return () if use.name in _PLAIN_ATTRIBUTES else True
+        case UseKind.METHOD if use.name in _PLAIN_ATTRIBUTES:
+            return () if use.name in ("keys", "items") else ONWARD
+        case UseKind.METHOD | UseKind.CALLED:
+            return True
+        case UseKind.ASSIGNED | UseKind.STORED:
+            target, statement = use.by, module.tree.parent(use.by)
+            if isinstance(statement, cst.AnnAssign) and _is_class(module, statement.annotation):
                 return True
-            waiting.append(onward)
-    return False
+            if isinstance(use.node, cst.Call) and isinstance(target, (cst.Name, cst.Attribute)):
+                return True if _is_named_model(module, target) else ONWARD
+            return ONWARD
+        case UseKind.RETURNED:
+            function = module.function(use.by)
+            returned = function.returns if isinstance(function, cst.FunctionDef) else None
+            return True if returned is not None and _is_class(module, returned) else ONWARD
+        case UseKind.ARGUMENT if (module.class_of(use.call) or "").endswith(_PARALLEL):
+            return True
+        case UseKind.ARGUMENT if module.qualified(use.call.func) in _COPIES:
+            return Standing(use.call)
+        case UseKind.ARGUMENT if module.callee(use.call) is not None:
+            return ONWARD
+        case UseKind.UNPACKED | UseKind.ITEM:
+            return ONWARD
+    return ()
 
 
-def _uses(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression | None]:
-    """Yield the expressions that are, or are part of, what ``node`` is;
-    None for what is done with objects only.
-    """
-    tree = module.tree
-    parent = tree.parent(node)
-    match parent:
-        case cst.Attribute(value=owner, attr=cst.Name(name)) if owner is node:
-            if name not in _PLAIN_ATTRIBUTES:
-                yield None
-                return
-            call = tree.parent(parent)
-            if isinstance(call, cst.Call) and call.func is parent and name not in ("keys", "items"):
-                yield call
-        case cst.Call(func=func) if func is node:
-            yield None
-        case cst.Subscript(value=owner) if owner is node:
-            if not isinstance(tree.parent(parent), (cst.AssignTarget, cst.Del)):
-                yield parent
-        case cst.Assign(value=value, targets=targets) if value is node:
-            if isinstance(node, cst.Call) and any(_is_named_model(module, each.target) for each in targets):
-                yield None
-            for each in targets:
-                yield from _reads_of(module, each.target)
-        case cst.AnnAssign(value=value, target=target, annotation=annotation) if value is node:
-            yield from (None,) if _is_class(module, annotation) else _reads_of(module, target)
-        case cst.NamedExpr(value=value, target=target) if value is node:
-            yield parent
-            yield from _reads_of(module, target)
-        case cst.IfExp(test=test) if test is not node:
-            yield parent
-        case cst.Return():
-            function = tree.enclosing(parent, cst.FunctionDef)
-            if function is not None:
-                if function.returns is not None and _is_class(module, function.returns):
-                    yield None
-                yield from module.callers(function)
-        case cst.Arg():
-            call = tree.parent(parent)
-            if isinstance(call, cst.Call):
-                yield from _received(module, call, parent)
-
-
-def _received(module: Module, call: cst.Call, arg: cst.Arg) -> Iterator[cst.BaseExpression | None]:
-    if module.qualified(call.func) in _COPIES:
-        yield call
-        return
-    if (module.class_of(call) or "").endswith(("DataParallel", "DistributedDataParallel")):
-        yield None
-    function = module.callee(call)
-    if isinstance(function, cst.FunctionDef):
-        for parameter in all_parameters(function.params):
-            if module.argument(call, parameter.name.value).node is arg.value:
-                binding = module.names.by_node.get(parameter)
-                yield from module.uses(binding) if binding is not None else ()
-
-
-def _reads_of(module: Module, target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    for part, _ in unpacked(target):
-        if isinstance(part, cst.Name):
-            binding = module.binding_of(part)
-            yield from module.uses(binding) if binding is not None else ()
-        elif isinstance(part, cst.Attribute):
-            yield from (read for read in _reads_alike(module, part) if read is not part)
-
-
-def _is_named_model(module: Module, target: cst.BaseExpression) -> bool:
+def _is_named_model(module: Module, target: cst.Name | cst.Attribute) -> bool:
     """Return whether the name of what is loaded says that it is a model, and no use
     that it is a state dict.
     """
+    binding = module.binding_of(target)
+    reads = module.uses(binding) if binding is not None else _reads_alike(module, target)
     return denotes(last_name(target), Role.MODEL) and not any(
-        _is_use_of_state(module, read) for read in _reads_of(module, target)
+        _is_use_of_state(module, read) for read in reads if read is not target
     )
 
 

@@ -293,7 +293,7 @@ class _Builder:
                     assert node is not None
                     self._point(node)
                 case _Task.BRANCH:
-                    truth = _constant(node)
+                    truth = written_truth(node)
                     for block, outcome in ((one, True), (other, False)):
                         if truth is None or truth is outcome:
                             self.edge(block)
@@ -640,11 +640,15 @@ def _catches(frame: _Frame) -> bool:
     return _Leaving.RAISE in frame.targets
 
 
-def _constant(node: cst.CSTNode | None) -> bool | None:
+def written_truth(node: cst.CSTNode | None) -> bool | None:
     """Return the outcome of a test that is written out; None for any other."""
     match node:
-        case cst.Name(value="True" | "False") | cst.Integer():
-            return node.value not in ("False", "0")
+        case cst.Name(value="True" | "__debug__"):  # which is false under ``python -O`` only
+            return True
+        case cst.Name(value="False" | "None"):
+            return False
+        case cst.Integer():
+            return node.evaluated_value != 0
         case _:
             return None
 

@@ -18,15 +18,14 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, steps, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax import alike
 
-from .nogradregions import NoGradRegions
-from .retention import (
+from ..nogradregions import NoGradRegions
+from ..retention import (
     Kept,
     handed_in,
-    holder,
     kept,
     may_keep,
     outlives,
@@ -34,7 +33,8 @@ from .retention import (
     passed_on,
     stands_in,
 )
-from .texts import texts_of_graphs
+from ..texts import texts_of_graphs
+from .freeing import freed, retained
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
 _CONVERSIONS = frozenset({"cpu", "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous"})
@@ -167,14 +167,15 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     if given and not handed:
         # A function that keeps what it is given: its calls are the place to say so.
         return None
-    if gradients.depends(item.stored, item.place):
+    if not gradients.keys(item.place).isdisjoint(gradients.flow([item.stored]).places):
+        # It is computed from what was kept before.
         return None
     # A comprehension that is assigned keeps by itself; one that is handed on does so with the loop around it.
     loops = module.flow.loops(item.stored if isinstance(node, cst.Assign) else node)
-    freed = gradients.freed(item.stored) or any(Backpropagation.of(home).freed(one) for home, one in handed)
-    if freed or gradients.retained(item.stored):
+    is_freed = freed(module, item.stored) or any(freed(home, one) for home, one in handed)
+    if is_freed or retained(module, item.stored):
         loop: cst.CSTNode | None = _steps(module, loops)
-        if loop is None and isinstance(place := holder(item.place), cst.Attribute):
+        if loop is None and isinstance(place := start_of(item.place, cst.Subscript), cst.Attribute):
             if places.hot(module, node) is not None or _collects(module, function, place):
                 # A method that runs once a step.
                 loop = function
@@ -184,7 +185,7 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
             return None
         if loop is None or not outlives(module, item.place, loop):
             return None
-        if freed:
+        if is_freed:
             return WARNING
         # A graph that was kept for others may be backpropagated by them.
         leaves = isinstance(function, cst.FunctionDef) and NoGradRegions.of(module).gives_away(function)
@@ -197,9 +198,6 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
         return None
     passes = _passes_of(module, loops)
     if passes is None or not outlives(module, item.place, passes):
-        return None
-    if all(_goes_through_tensor(module, loop) for loop in loops):
-        # The pieces of one batch, as far as can be told.
         return None
     if some(_without_graph_of_model(module, item.stored)):
         return None
@@ -237,7 +235,7 @@ def _parts_given(
     """
     if function is None or not isinstance(stored, cst.Subscript):
         return []
-    names = passed_on(module, holder(stored))
+    names = passed_on(module, start_of(stored, cst.Subscript))
     return [(home, _part(given, stored)) for name in names for home, given in _passed(module, function, name)]
 
 
@@ -273,9 +271,14 @@ def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
 
 
 def _passes_of(module: Module, loops: Sequence[Loop]) -> Loop | None:
-    """Return the innermost loop that makes a forward pass each time; one that adds up losses does not."""
-    passes = (loop for loop in loops if places.over_loader(module, loop) or _runs_model(module, loop))
-    return next(passes, None)
+    """Return the innermost loop that makes a forward pass each time; one that adds up losses does not,
+    nor one over the pieces of one batch.
+    """
+    for loop in loops:
+        if places.over_loader(module, loop) or _runs_model(module, loop):
+            if not _goes_through_tensor(module, loop):
+                return loop
+    return None
 
 
 def _goes_through_tensor(module: Module, loop: Loop) -> bool:
@@ -385,18 +388,17 @@ def _emptied(module: Module, place: cst.Attribute) -> Iterator[cst.CSTNode]:
             continue  # ``self.total = self.total + loss``
         if not (isinstance(function, cst.FunctionDef) and function.name.value == "__init__"):
             yield assigned.target
-    for attribute in module.tree.nodes(cst.Attribute):
-        if attribute.attr.value == name:
-            parent = module.tree.parent(attribute)
-            if isinstance(parent, cst.Attribute) and parent.attr.value in ("clear", "popleft", "pop"):
-                yield parent
-            if isinstance(parent, cst.Subscript) and isinstance(module.tree.parent(parent), cst.Del):
-                yield parent
+    for attribute in module.tree.attributes_by_name[name]:
+        parent = module.tree.parent(attribute)
+        if isinstance(parent, cst.Attribute) and parent.attr.value in ("clear", "popleft", "pop"):
+            yield parent
+        if isinstance(parent, cst.Subscript) and isinstance(module.tree.parent(parent), cst.Del):
+            yield parent
 
 
 def _is_emptied_each_step(module: Module, place: cst.BaseExpression) -> bool:
     """Return whether another function that runs in every step empties an attribute: that of the next step."""
-    place = holder(place)
+    place = start_of(place, cst.Subscript)
     return isinstance(place, cst.Attribute) and any(
         places.hot(module, node) is not None and not places.throttled(module, node)
         for node in _emptied(module, place)

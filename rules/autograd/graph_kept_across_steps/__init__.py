@@ -1,0 +1,1 @@
+"""`graph-kept-across-steps` (TL303): the rule, and what only it asks of the model."""
