@@ -17,6 +17,7 @@ from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.synchronisation import conversion
 from torchlint.semantics.transfers import move_to_accelerator, on_host
 from torchlint.semantics.values import Device, Kind, Memory, Value, item_of
+from torchlint.semantics.wholeprogram import calls_shown
 
 from .legacytypes import LEGACY_NAMES, copies_to_device
 from .roundtrips import copied_back_from
@@ -128,7 +129,7 @@ def made_and_sent(module: Module, call: cst.Call, data: cst.BaseExpression) -> F
     moved = (Edit(Span(end, end), f".to({module.source(device.value)}, non_blocking=True)"),)
     # What `as_tensor` takes over may be pinned, and written to while the copy is on its way.
     copied = _is_tensor(module, call) or module.value(data).kind in (Kind.LIST, Kind.TUPLE, Kind.SHAPE)
-    certain = copied or module.value(data).memory is Memory.PAGEABLE
+    certain = copied or _certainly_pageable(module, data)
     return _grade(module, certain=certain)(module, _COPY, removal, moved)
 
 
@@ -155,9 +156,26 @@ def sent_ahead(module: Module, copy: cst.Call, source: cst.BaseExpression) -> Fi
         edits = replace(module, given, "True")
     else:
         edits = add_argument(module, copy, "True", keyword="non_blocking")
-    certain = module.value(source).memory is Memory.PAGEABLE
-    certain = certain and not filled_by_callers(module, given)
+    certain = _certainly_pageable(module, source) and not filled_by_callers(module, given)
     return _grade(module, certain=certain)(module, _COPY, edits)
+
+
+def _certainly_pageable(module: Module, source: cst.BaseExpression) -> bool:
+    """Return whether a tensor is in pageable memory whoever calls the functions that it is given to.
+
+    Others may pass one in pinned memory, or one on the device for a copy to the host, which reads it early.
+    """
+    pageable = module.value(source).memory is Memory.PAGEABLE
+    return pageable and not some(_passed_by_others(module, source))
+
+
+@traced(Through.PARAMETERS)
+def _passed_by_others(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Return whether calls that the project does not show may pass a value."""
+    if not isinstance(node, cst.Param):
+        return None
+    function = module.tree.parents[module.tree.parents[node]]
+    return True if isinstance(function, cst.FunctionDef) and not calls_shown(module, function) else None
 
 
 def _grade(module: Module, *, certain: bool) -> Callable[..., Fix | None]:

@@ -207,7 +207,7 @@ async def test_an_unsafe_fix_is_named_so(editor: Editor, uri: str) -> None:
     fix, _ = await editor.actions(uri, around(BAD, "loss.item()"), types.CodeActionKind.QuickFix)
     assert fix.title.endswith("(unsafe fix)")
     assert fix.is_preferred is False
-    assert editor.applied(uri, fix.edit) == BAD.replace("loss.item()", "loss.detach().float()")
+    assert editor.applied(uri, fix.edit) == BAD.replace("loss.item()", "loss.detach().double()")
 
 
 async def test_actions_are_of_the_newest_text(editor: Editor, uri: str) -> None:
@@ -215,7 +215,7 @@ async def test_actions_are_of_the_newest_text(editor: Editor, uri: str) -> None:
     assert await editor.told(uri) == []
     editor.replace(uri, BAD)
     fix, _ = await editor.actions(uri, around(BAD, "loss.item()"), types.CodeActionKind.QuickFix)
-    assert editor.applied(uri, fix.edit) == BAD.replace("loss.item()", "loss.detach().float()")
+    assert editor.applied(uri, fix.edit) == BAD.replace("loss.item()", "loss.detach().double()")
 
 
 async def check_fix_all(editor: Editor, uri: str) -> None:
