@@ -168,6 +168,14 @@ PROGRAMS = {
             (f(data) - labels).pow(2).sum().backward()
             use(2)  #: use(2) => context=test
             assert (f(data) - f(rotated(data))).abs().max() < 1e-5
+
+        def _test():
+            for make in (Small, Large):
+                net = make()
+                y = net(torch.randn(2, 3, 224, 224))
+                y.sum().backward()
+                use(3)  #: use(3) => context=test
+                assert y.shape == (2, 1000)
     """,
     "functions that test, and functions that evaluate": """
         import torch

@@ -279,19 +279,25 @@ class Contexts(Part):
         """
         if _required(function):
             return False
-        named, bare = function.name.value.startswith("test_"), function.name.value == "test"
+        named, bare = function.name.value.startswith("test_"), function.name.value.strip("_") == "test"
         if not (named or bare or self._makes_up_data):
             return False
         acts = self._acts(function)
         checks = bool(self.tree.within(function, self.tree.nodes(cst.Assert))) or _Act.CHECKS in acts
         if not named:
             answers = any(each.value is not None for each in self.tree.within(function, self._returns))
-            if bare and checks and not answers and not self.tree.within(function, self.tree.nodes(cst.For)):
-                return True  # It goes through no data: a test of an example, not the test of a model.
+            if bare and checks and not answers and self._goes_through_nothing(function, acts):
+                return True  # A test of an example, not the test of a model.
             return checks and not answers and _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS)
         if _Act.DATA in acts:
             return checks and self._is_collected
         return checks or _Act.MAKES_UP in acts or self._is_collected
+
+    def _goes_through_nothing(self, function: cst.FunctionDef, acts: frozenset[_Act]) -> bool:
+        """Return whether a function goes through no data but what it makes up, for several models maybe."""
+        if not self.tree.within(function, self.tree.nodes(cst.For)):
+            return True
+        return _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS - {_Act.TRAINS})
 
     @property
     def _makes_up_data(self) -> bool:

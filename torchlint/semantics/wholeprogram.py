@@ -59,11 +59,13 @@ def calls_shown(module: Module, function: cst.FunctionDef) -> bool:
     """Return whether the files of the project show every call of a function, and no test has one.
 
     That is not known of a method that is read from an object of an unknown class, nor of a function that is
-    used as a value.
+    used as a value, nor of what Python calls by itself, as ``__call__``.
     """
     if module.tree.is_elsewhere(function):
         return calls_shown(module.home(function), function)
     owner = module.classes.owner(function)
+    if owner is not None and function.name.value == "__call__":
+        return False
     if not users_shown(module, owner or function):
         return False
     binding = module.binding_of(function)
