@@ -71,12 +71,14 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/base: pyproject.toml setup.py | $(VENV)/bin/python
+	@echo "Installing torchlint and its dependencies into $(VENV); this takes a few seconds"
 	$(PIP) install --quiet --editable .
 	@touch $@
 
 # torch is pinned: the newest one can bring gigabytes of CUDA libraries along.
 $(VENV)/dev: pyproject.toml setup.py constraints.txt | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@echo "Installing torchlint, torch and all development tools into $(VENV); this takes a few minutes"
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/base
 
 $(VENV)/release: pyproject.toml | $(VENV)/bin/python

@@ -61,6 +61,7 @@ FULL = Diagnostic(
     impact=Impact.HIGH,
     frequency=Frequency.STEP,
     advice=True,
+    slight="the loop is short",
 )
 PLAIN = Diagnostic("XX102", "b", "c", Severity.ERROR, PATH, Span(0, 0), Position(1, 1), Position(1, 1))
 
@@ -157,6 +158,7 @@ def entry(**changes: Any) -> list[Any]:
         "impact",
         "frequency",
         "advice",
+        "slight",
     ]
     return [changes.get(name, value) for name, value in zip(names, cache._stored(FULL), strict=True)]
 
@@ -187,6 +189,7 @@ def entry(**changes: Any) -> list[Any]:
                     ("frequency", len(Frequency)),
                     ("frequency", "step"),
                     ("advice", None),
+                    ("slight", 1),
                 ),
                 *(("url", "https://a\x1b[31m"), ("url", "https://a b"), ("url", "javascript:x()")),
                 ("fix", ["m", 1, [[0, 5, ""], [3, 6, ""]]]),

@@ -176,6 +176,19 @@ def test_a_misspelt_command_is_not_taken_for_a_path() -> None:
     assert "there is no command and no file `chekc`; did you mean `check`?" in result.stderr
 
 
+def test_an_option_that_is_spelt_as_a_command() -> None:
+    write(a="bad()\n")
+    result = lint("fix", "a.py")
+    assert result.exit_code == 2
+    assert "there is no command and no file `fix`; did you mean `--fix`?" in result.stderr
+
+
+def test_a_command_that_is_spelt_as_an_option() -> None:
+    result = lint("--explain", "ZZ101")
+    assert result.exit_code == 2
+    assert "unknown option `--explain`; `torchlint explain` is a command" in result.stderr
+
+
 @pytest.mark.parametrize("args", [["--version"], ["-V"], ["version"]])
 def test_the_version(args: list[str]) -> None:
     assert spawn(*args).stdout == f"torchlint {torchlint.__version__}\n"
@@ -352,6 +365,15 @@ def test_all_rules_are_listed() -> None:
     listed = [rule["code"] for rule in json.loads(lint("rule", "--all", "--output-format", "json").stdout)]
     assert listed == sorted(listed) == list(registry.catalogue())
     assert len(lines) == len(listed)
+
+
+def test_the_list_of_rules_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchlint.commands.rule.is_terminal", lambda stream: True)
+    monkeypatch.setattr("torchlint.commands.terminal.Terminal.width", 80)
+    lines = lint("rule", "--all").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.split()[:3] == ["ZZ101", "bad-called", "warning"] for line in lines)
+    assert len(lines) > 2 * len(registry.catalogue()) - 1
 
 
 @pytest.mark.parametrize(
@@ -848,6 +870,13 @@ def test_verbose_says_what_is_done() -> None:
     assert "debug" not in result.stdout
 
 
+def test_verbose_names_patterns_that_match_no_file() -> None:
+    write(bad="bad()\n")
+    result = lint("--verbose", "--per-file-ignores", "bad.py:ZZ101,test/**:ZZ101")
+    assert "`test/**` matches none of these files" in result.stderr
+    assert "`bad.py` matches" not in result.stderr
+
+
 def test_verbose_shows_where_a_rule_crashed() -> None:
     write(a="crash()\n")
     result = lint("-v", "-j", "1")
@@ -1112,7 +1141,7 @@ def test_json_carries_all_that_tools_for_ruff_read() -> None:
     found = json.loads(lint("--output-format", "json").stdout)[0]
     assert set(found) == {
         *("cell", "code", "end_location", "filename", "fix", "location", "message", "name", "noqa_row"),
-        *("severity", "url", "help", "related", "impact", "frequency", "advice"),
+        *("severity", "url", "help", "related", "impact", "impact_reason", "frequency", "advice"),
     }
     assert found["fix"]["edits"] == [
         {"content": "good", "location": {"row": 1, "column": 1}, "end_location": {"row": 1, "column": 4}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import time
 import warnings
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from pathspec import GitIgnoreSpec
 
-from torchlint import globs
+from torchlint import globs, options
 
 PARTS = ("a", "b", "*", "*", "?", "/", "**/", "/**/", "[ab]", "\\*", ".", "!")
 
@@ -46,6 +47,34 @@ def test_patterns_match_what_pathspec_matches() -> None:
             assert verdict(ours, path) == verdict(theirs, path), (lines, path)
             compared += 1
     assert (compared > 8_000, rewritten > 600) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a[", "`a[` is not a glob pattern: `[` begins a set such as `[ab]`; write `\\[` for the bracket"),
+        ("[z-a].py", "`[` begins a set"),
+        ("src/[]", "`[` begins a set"),
+        ("", "`` matches nothing: name a file or a directory"),
+        ("!", "`!` matches nothing"),
+        (" / ", "matches nothing"),
+        ("../lib", "so it cannot contain `..`"),
+        ("!src/../lib/**", "so it cannot contain `..`"),
+        ("*.{py,pyi}", "braces have no meaning; use a pattern for each alternative"),
+        ("engine[::*.step", "`[` begins a set"),
+    ],
+)
+def test_a_pattern_that_matches_no_file_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        options.convert("exclude", [text], Path("/repo"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[ab].py", "x[]]", "\\[a", "{{name}}", "\\{a,b\\}", "a..b", "...", "#x", "::f[1]", "a::f[1]"],
+)
+def test_other_patterns_are_not(text: str) -> None:
+    assert options.convert("exclude", [text], Path("/repo"))
 
 
 BOMBS = {

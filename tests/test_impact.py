@@ -71,6 +71,31 @@ def test_what_claims_no_gain_goes_by_its_severity(severity: Severity, expected: 
     assert impact.impact(None, severity, None, None) is expected
 
 
+@pytest.mark.parametrize(
+    ("worth", "severity", "frequency", "context", "told"),
+    [
+        (Worth.MUCH, Severity.WARNING, Frequency.ONCE, None, "runs once"),
+        (Worth.SOME, Severity.NOTE, Frequency.LOOP, None, "runs in a loop without a model"),
+        (Worth.SOME, Severity.WARNING, Frequency.UNKNOWN, None, "how often it runs is not known"),
+        (Worth.MUCH, Severity.WARNING, Frequency.STEP, Context.TEST, "in a test"),
+        (Worth.NOTHING, Severity.WARNING, Frequency.STEP, None, "nothing was gained in the rule's benchmark"),
+        (Worth.NOTHING, Severity.WARNING, None, None, "nothing was gained in the rule's benchmark"),
+        (None, Severity.NOTE, None, None, "claims no gain in speed or memory"),
+        (None, Severity.NOTE, None, Context.BENCHMARK, "claims no gain in speed or memory"),
+    ],
+)
+def test_a_low_impact_has_a_reason(
+    worth: Worth | None, severity: Severity, frequency: Frequency | None, context: Context | None, told: str
+) -> None:
+    assert impact.impact(worth, severity, frequency, context) is Impact.LOW
+    assert impact.slight(worth, severity, frequency, context) == told
+
+
+@pytest.mark.parametrize("context", Context)
+def test_every_context_is_told(context: Context) -> None:
+    assert context.told.partition(" ")[0] in ("in", "only")
+
+
 def test_the_documented_table_is_the_one_in_force() -> None:
     rows = [
         [cell.strip() for cell in line.strip("| ").split("|")]

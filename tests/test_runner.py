@@ -205,7 +205,7 @@ def test_bad_files_are_reported_and_the_others_go_on(tmp_path: Path, settings: L
         "bytes.py": ["2:6 byte 0xff is not valid utf-8"],
         "cookie.py": ["1:1 unknown encoding: klingon"],
         "folder.py": ["1:1 cannot read the file: it is a directory"],
-        "missing.py": ["1:1 cannot read the file: no such file"],
+        "missing.py": ["1:1 cannot read the file: no such file or directory"],
         "nul.py": ["1:4 the file contains a NUL byte"],
         "pipe.py": ["1:1 cannot read the file: it is a pipe"],
         "syntax.py": ["2:5 invalid syntax"],

@@ -123,12 +123,12 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "broken.py").symlink_to(tmp_path / "nowhere.py")
     (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
     os.mkfifo(tmp_path / "pipe.py")
-    assert reason_for(tmp_path / "missing.py") == "cannot read the file: no such file"
+    assert reason_for(tmp_path / "missing.py") == "cannot read the file: no such file or directory"
     assert reason_for(tmp_path / "folder.py") == "cannot read the file: it is a directory"
     assert reason_for(tmp_path / "broken.py") == "cannot read the file: it is a broken symbolic link"
     assert "symbolic link" in reason_for(tmp_path / "loop.py")
     assert reason_for(tmp_path / "pipe.py") == "cannot read the file: it is a pipe"
-    assert reason_for(tmp_path / "missing.py" / "a.py") == "cannot read the file: no such file"
+    assert reason_for(tmp_path / "missing.py" / "a.py") == "cannot read the file: no such file or directory"
     # Python releases word it differently from here on.
     assert reason_for(Path("nul\0.py")).startswith("cannot read the file: ")
     assert "embedded null" in reason_for(Path("nul\0.py"))

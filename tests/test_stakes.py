@@ -400,6 +400,126 @@ case(
     """,
 )
 case(
+    "TL408",
+    "a model whose probabilities others may read",
+    True,
+    """\
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Pitch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.output = nn.Linear(8, 360)
+
+        def forward(self, x):
+            return torch.sigmoid(self.output(x))
+
+        def loss(self, x, target):
+            return F.binary_cross_entropy(self.forward(x), target)
+
+        @torch.no_grad()
+        def infer(self, x):
+            return self.forward(x).argmax(-1), self.forward(x).amax(-1)
+    """,
+)
+case(
+    "TL408",
+    "a sigmoid beside its loss, though others are given the result as well",
+    False,
+    """\
+    import torch
+    import torch.nn.functional as F
+
+    def loss(logits, target, seen):
+        p = torch.sigmoid(logits)
+        seen.append(p)
+        return F.binary_cross_entropy(p, target)
+    """,
+)
+case(
+    "TL413",
+    "indices, in a function that nothing is seen to call",
+    True,
+    """\
+    import torch
+
+    def decay(w, T):
+        index = torch.arange(T - 1, -1, -1, device=w.device).unsqueeze(0).repeat(w.shape[0], 1)
+        return w.pow(index)
+    """,
+)
+case(
+    "TL413",
+    "what a forward pass computes",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Mixing(nn.Module):
+        def __init__(self, channels):
+            super().__init__()
+            self.weight = nn.Parameter(torch.rand(channels, 9))
+
+        def forward(self, x):
+            summed = x.sum(dim=2).unsqueeze(1).repeat(1, 64, 1)
+            return (summed * self.weight[:, 0]).sum(2)
+    """,
+)
+case(
+    "TL402",
+    "relative positions, for which the queries are multiplied as well",
+    True,
+    """\
+    import torch
+    from einops import rearrange
+    from torch import einsum, nn
+
+    class Attention(nn.Module):
+        def __init__(self, dim, heads):
+            super().__init__()
+            self.heads, self.scale = heads, (dim // heads) ** -0.5
+            self.to_q, self.to_k, self.to_v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
+            self.content_bias = nn.Parameter(torch.zeros(1, heads, 1, dim // heads))
+            self.position_bias = nn.Parameter(torch.zeros(1, heads, 1, dim // heads))
+
+        def shifted(self, scores):
+            return scores.flatten(-2)[..., 1:].unflatten(-1, (-1, 64))
+
+        def forward(self, x, rel_k):
+            q, k, v = self.to_q(x), self.to_k(x), self.to_v(x)
+            q, k, v = (rearrange(t, "b n (h d) -> b h n d", h=self.heads) for t in (q, k, v))
+            q = q * self.scale
+            content = einsum("b h i d, b h j d -> b h i j", q + self.content_bias, k)
+            positions = self.shifted(einsum("b h i d, h j d -> b h i j", q + self.position_bias, rel_k))
+            attn = (content + positions).softmax(dim=-1)
+            return einsum("b h i j, b h j d -> b h i d", attn, v)
+    """,
+)
+case(
+    "TL402",
+    "a mask that is made of the input",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self, dim):
+            super().__init__()
+            self.to_q, self.to_k, self.to_v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
+            self.to_mask = nn.Linear(dim, 1)
+
+        def forward(self, x):
+            q, k, v = self.to_q(x), self.to_k(x), self.to_v(x)
+            mask = torch.zeros_like(x[:, :1]).sum(-1, keepdim=True)
+            scores = q @ k.transpose(-2, -1) / 8.0
+            return (scores + mask).softmax(-1) @ v
+    """,
+)
+case(
     "TL902",
     "a format that other programs load",
     True,
@@ -859,6 +979,22 @@ case(
 )
 case(
     "TL401",
+    "a model beside one of a library that others have trained",
+    False,
+    """\
+    from torch import nn
+    from torchvision import models
+
+    features = models.vgg16(pretrained=True).features.eval()
+    block = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+
+    def step(x, optimizer):
+        (features(block(x)) - features(x)).mean().backward()
+        optimizer.step()
+    """,
+)
+case(
+    "TL401",
     "a model that loads itself",
     True,
     """\
@@ -1240,7 +1376,7 @@ case(
 case(
     "TL205",
     "a loss that is not finite",
-    False,
+    True,
     """\
     import torch
 
@@ -1252,6 +1388,71 @@ case(
                 break
             loss.backward()
             optimizer.step()
+    """,
+)
+case(
+    "TL205",
+    "an assertion about the loss of each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            assert not torch.isnan(loss)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL202",
+    "a check of the loss of each step that ends the program",
+    True,
+    """\
+    import math
+    import sys
+
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            if not math.isfinite(loss.item()):
+                print("the loss is not finite")
+                sys.exit(1)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL201",
+    "the matrix of a file that is read, which nothing shows to run often",
+    True,
+    """\
+    import torch
+
+    def read(path, device):
+        points = torch.load(path).cuda()
+        affine = torch.eye(4).to(points.device)
+        return points, affine
+    """,
+)
+case(
+    "TL201",
+    "as many indices as a tensor has rows",
+    False,
+    """\
+    import torch
+
+    def project(distribution, atoms):
+        rows = distribution.shape[0]
+        offset = torch.linspace(0, (rows - 1) * atoms, rows).long().cuda()
+        return distribution.view(-1)[offset]
     """,
 )
 case(
@@ -1886,6 +2087,192 @@ case(
     """,
 )
 case(
+    "TL202",
+    "a loss that a progress bar shows, in a text that a variable holds",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            status = "loss {:.4f}".format(loss.item())
+            bar.set_description(status)
+    """,
+)
+case(
+    "TL202",
+    "a total over the parts of a batch that a progress bar shows at each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, batches, optimizer, bar, steps, parts):
+        model.cuda()
+        for _ in range(steps):
+            total = 0.0
+            for _ in range(parts):
+                loss = model(next(batches).cuda()).mean() / parts
+                total += loss.item()
+                loss.backward()
+            bar.set_description(f"loss {total:.4f}")
+            optimizer.step()
+            optimizer.zero_grad()
+    """,
+)
+case(
+    "TL202",
+    "a total of an epoch that a progress bar of the epochs shows",
+    False,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, bar, epochs):
+        model.cuda()
+        for _ in range(epochs):
+            total = 0.0
+            for x in loader:
+                loss = model(x.cuda()).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            bar.set_description(f"loss {total:.4f}")
+    """,
+)
+case(
+    "TL202",
+    "a loss that a log keeps of each step",
+    False,
+    """\
+    import torch
+    import wandb
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            wandb.log({"loss": loss.item()})
+    """,
+)
+case(
+    "TL202",
+    "a loss that is shown in a line which the next step overwrites",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            print(f"loss {loss.item():.4f}", end="\\r")
+    """,
+)
+case(
+    "TL202",
+    "a loss that a log keeps of every hundredth step",
+    False,
+    """\
+    import torch
+    import wandb
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        for step, x in enumerate(loader):
+            loss = model(x.cuda()).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            value = loss.item()
+            if step % 100 == 0:
+                wandb.log({"loss": value})
+    """,
+)
+case(
+    "TL213",
+    "a batch of an agent's memory, which acts before it learns",
+    True,
+    """\
+    import random
+
+    import numpy as np
+    import torch
+
+    class Agent:
+        def __init__(self, net, optimizer):
+            self.net, self.optimizer, self.memory = net.cuda(), optimizer, []
+
+        def act(self, state):
+            values = self.net(torch.from_numpy(state).cuda())
+            return int(values.argmax())
+
+        def learn(self):
+            states = np.stack(random.sample(self.memory, 64))
+            loss = self.net(torch.from_numpy(states).cuda()).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+        def run(self, env, state, steps):
+            for _ in range(steps):
+                action = self.act(state)
+                state, reward, done, _ = env.step(action)
+                self.memory.append(state)
+                self.learn()
+    """,
+)
+case(
+    "TL208",
+    "a constant that is sent where the next line decides by a value of the device",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    MEAN = torch.tensor([0.4, 0.5, 0.6])
+
+    class Normalize(nn.Module):
+        def forward(self, x: torch.Tensor):
+            mean = MEAN.to(x.device)
+            if x.max() > 1.0:
+                raise ValueError("images have to lie between 0 and 1")
+            return x - mean
+    """,
+)
+case(
+    "TL202",
+    "the sum of a meter in a text that a progress bar shows at each step",
+    True,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer, meter, metrics, bar):
+        model.cuda()
+        for x in bar:
+            out = model(x.cuda())
+            for metric in metrics:
+                meter.count(metric(out).cuda().item())
+            optimizer.zero_grad()
+            out.mean().backward()
+            optimizer.step()
+            text = "train"
+            for name in meter.names:
+                text += f" {name} {meter[name]:.4f}"
+            bar.set_description(text)
+    """,
+)
+case(
     "TL404",
     "an activation that is differentiated by hand",
     True,
@@ -2251,6 +2638,7 @@ def test_little_is_at_stake_in_checkpoints_of_the_program_itself(
     settings = LintSettings(rules=("TL904",), target=Target.parse("2.5"))
     (found,) = check(Source(Path("a.py"), CHECKPOINT.format(imported, saved, loaded)), settings)
     assert (found.impact is Impact.LOW) is low
+    assert (found.slight is not None) is low
 
 
 @pytest.mark.parametrize(("releases", "low"), [(">=1.8,<2.0", False), (">=1.8", True), ("unknown", True)])

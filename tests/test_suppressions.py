@@ -426,6 +426,7 @@ loss = model(x.cuda()).mean()\n        loss.backward()\n        total += loss.it
         ),
         ("# torchlint: ignore[zzz]", "unknown rule `zzz`"),
         ("# torchlint: ignore[F401]", "unknown rule `F401`"),
+        ("# noqa: TL219", "unknown rule `TL219`; the rules of `TL2` are `TL201` to `TL216`"),
         ("# torchlint: ignore[TL20]", "unknown rule `TL20`"),
         ("# torchlint: ingore[TL202]", "unknown directive `ingore`; did you mean `ignore`?"),
         (

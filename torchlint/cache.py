@@ -300,6 +300,7 @@ def _stored(item: Diagnostic) -> list[Any]:
         int(item.impact),
         None if item.frequency is None else int(item.frequency),
         int(item.advice),
+        item.slight,
     ]
 
 
@@ -310,7 +311,7 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
         TypeError, ValueError: it is something else.
     """
     code, name, message, severity, span, start, end, fix, url, noqa_row, cell, related, *rest = stored
-    remedy, impact, frequency, advice = rest
+    remedy, impact, frequency, advice, slight = rest
     cell = None if cell is None else number_of(cell)
     return Diagnostic(
         code=_word(code, _CODE),
@@ -330,6 +331,7 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
         impact=Impact(number_of(impact)),
         frequency=None if frequency is None else Frequency(number_of(frequency)),
         advice=bool(number_of(advice)),
+        slight=None if slight is None else text_of(slight),
     )
 
 

@@ -170,12 +170,14 @@ def _together(first: Diagnostic, second: Diagnostic) -> Diagnostic:
     """Return what two places of a program find at one place of a configuration file."""
     fixes = [each.fix for each in (first, second) if each.fix is not None]
     often = [each.frequency for each in (first, second) if each.frequency is not None]
+    most = max((first, second), key=lambda each: each.impact)
     return replace(
         first,
         fix=min(fixes, key=lambda fix: fix.applicability) if len(fixes) == 2 else None,
         remedy=first.remedy or second.remedy,
         related=tuple(dict.fromkeys((*first.related, *second.related))),
-        impact=max(first.impact, second.impact),
+        impact=most.impact,
+        slight=most.slight,
         frequency=max(often) if len(often) == 2 else None,
     )
 
@@ -519,7 +521,7 @@ class _Placing:
             span = self.tree.span(finding.node)
         fix = finding.fix and self._tidied(finding.fix, module)
         position = self._source.position
-        stake, often = _at_stake(rule, finding, module)
+        stake, often, slight = _at_stake(rule, finding, module)
         return Diagnostic(
             code=rule.code,
             name=rule.name,
@@ -536,6 +538,7 @@ class _Placing:
             impact=stake,
             frequency=often,
             advice=rule.advice,
+            slight=slight,
         )
 
     def _in_document(self, rule: Rule, finding: Finding, at: Configured, module: Module) -> Diagnostic:
@@ -546,7 +549,7 @@ class _Placing:
         start = source.position(span.start)
         related = [(finding.node, f"`{at.key}` is used here"), *finding.related]
         places = [(self._place(node, module), remark) for node, remark in related]
-        stake, often = _at_stake(rule, finding, module)
+        stake, often, slight = _at_stake(rule, finding, module)
         return Diagnostic(
             code=rule.code,
             name=rule.name,
@@ -565,6 +568,7 @@ class _Placing:
             impact=stake,
             frequency=often,
             advice=rule.advice,
+            slight=slight,
         )
 
     def _place(self, node: cst.CSTNode, module: Module) -> Position:
@@ -638,8 +642,9 @@ class _Placing:
         return node if isinstance(node, owners) else self.tree.enclosing(node, *owners) or node
 
 
-def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Frequency | None]:
-    """Return the impact of a finding, and how often its place runs if that plays a part.
+def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Frequency | None, str | None]:
+    """Return the impact of a finding, how often its place runs if that plays a part, and why it is low
+    if it is.
 
     The program is only asked for what can still make a difference.
     """
@@ -648,6 +653,7 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
     from torchlint.syntax import ElsewhereError
 
     severity, worth = finding.severity or rule.severity, impact.worth(rule)
+    most = finding.impact if finding.slight is None else Impact.LOW
     often, around = None, None
     with stopwatch.of("impact"):
         try:
@@ -656,12 +662,18 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
                 seen = frequency(module, finding.node)
                 often = often if seen is Frequency.UNKNOWN else seen
             stake = impact.impact(worth, severity, often, None)
-            if min(stake, finding.impact) is not Impact.LOW:
+            if min(stake, most) is not Impact.LOW:
                 around = context(module, finding.node)
         except ElsewhereError:
             # How often a place of another file runs, or what it is for, is not known here.
             pass
-    return min(impact.impact(worth, severity, often, around), finding.impact), often
+    stake = impact.impact(worth, severity, often, around)
+    if most < stake:
+        return most, often, _one_line(finding.slight or _SLIGHT)
+    return stake, often, impact.slight(worth, severity, often, around) if stake is Impact.LOW else None
+
+
+_SLIGHT = "little is gained without changing the code around it"
 
 
 def _one_line(text: str) -> str:

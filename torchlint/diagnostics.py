@@ -182,8 +182,9 @@ class Diagnostic:
     within ``cell``, numbered from 1 over cells of all kinds; ``related`` places name their own. ``span`` and
     the edits of ``fix`` are offsets into the text of the whole notebook.
 
-    ``frequency`` is how often the place runs, None where that plays no part in the ``impact``. ``advice``
-    concerns the program as a whole: an opportunity, and no fault of the line.
+    ``frequency`` is how often the place runs, None where that plays no part in the ``impact``. ``slight`` is
+    why that is low, in a few words ("runs once"), and None where it is not. ``advice`` concerns the program
+    as a whole: an opportunity, and no fault of the line.
     """
 
     code: str
@@ -203,6 +204,7 @@ class Diagnostic:
     impact: Impact = Impact.MEDIUM
     frequency: Frequency | None = None
     advice: bool = False
+    slight: str | None = None
 
     @property
     def help(self) -> str | None:

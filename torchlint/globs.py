@@ -43,6 +43,11 @@ def spec(lines: Iterable[str]) -> GitIgnoreSpec:
     return GitIgnoreSpec(patterns, **_BACKEND)
 
 
+def is_pattern(line: str) -> bool:
+    """Return whether a line of an ignore file is a pattern, and no comment, blank or malformed."""
+    return _pattern(line) is not None
+
+
 def _pattern(line: str) -> RegexPattern | None:
     if len(line) > _LONGEST:
         return None

@@ -109,6 +109,19 @@ def impact(
     return min(found, _MEDIUM) if severity is Severity.NOTE else found
 
 
+def slight(
+    worth: Worth | None, severity: Severity, frequency: Frequency | None, context: Context | None
+) -> str:
+    """Return why the impact of these facts is low, in a few words: "runs once"."""
+    if context is not None and not (worth is None and context.measures):
+        return context.told
+    if worth is None:
+        return "claims no gain in speed or memory"
+    if worth is Worth.NOTHING or frequency is None:
+        return "nothing was gained in the rule's benchmark"
+    return "how often it runs is not known" if frequency.told is None else f"runs {frequency.told}"
+
+
 @dataclass(frozen=True, slots=True)
 class Gain:
     """The most that the advice of a rule was measured to gain, each in the size where it gains most.

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
+KEPT_FOR_CALLERS = "in code that is itself deprecated"
+"""Why little is gained in what is only kept for its callers."""
+
 _REASONS = {
     Cause.OPTIMIZER_STEP: "the loop steps the optimizer",
     Cause.GRADIENTS: "the loop computes gradients",

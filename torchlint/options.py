@@ -878,7 +878,28 @@ def _pattern(text: str, root: Path) -> Pattern:
             f"`{text}` is not a glob pattern: separate directories with `/`, and use a backslash only to "
             "escape a special character"
         )
+    # The pattern of functions behind it, in `hot` and `cold`, is none of files.
+    files = text.rpartition("::")[0] or text
+    flaw = _flaw(files.removeprefix("!"))
+    if flaw:
+        raise ValueError(f"`{text}` {flaw}")
     return Pattern(text, root)
+
+
+def _flaw(glob: str) -> str | None:
+    """Return why no file can match a pattern, as far as its text shows."""
+    if not glob.strip(" /"):
+        return "matches nothing: name a file or a directory"
+    if ".." in glob.split("/"):
+        return "matches nothing: a glob pattern names what is below its directory, so it cannot contain `..`"
+    if re.search(r"(?<!\\)\{[^{}/]*,[^{}/]*\}", glob):
+        return "is not a glob pattern: braces have no meaning; use a pattern for each alternative"
+    if "[" in glob:
+        from torchlint import globs
+
+        if not globs.is_pattern(glob):
+            return "is not a glob pattern: `[` begins a set such as `[ab]`; write `\\[` for the bracket"
+    return None
 
 
 MARKER = "[A-Za-z][A-Za-z0-9_-]*"

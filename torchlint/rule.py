@@ -40,7 +40,8 @@ class Finding:
     ``remedy`` where the right edit depends on the case.
     ``related`` points at other nodes that explain the finding, with a short remark each. What is wrong may be
     ``at`` a place in a configuration file, which the node reads: then it is found in that file, and the fix
-    edits it. ``impact`` is the most that is at stake here, where the rule knows that it is less than usual.
+    edits it. ``slight`` is why little is at stake here, where the rule knows that it is less than usual, in a
+    few words: "impact: low, …". ``impact`` is the most that is, where the rule has no words for it.
     ``frequency`` is how often the place runs by what it does, if nothing shows how often it is called.
     """
 
@@ -53,6 +54,7 @@ class Finding:
     at: Configured | None = None
     impact: Impact = Impact.HIGH
     frequency: Frequency = Frequency.UNKNOWN
+    slight: str | None = None
 
 
 @cache

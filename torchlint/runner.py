@@ -28,9 +28,8 @@ from torchlint.cache import Cache
 from torchlint.diagnostics import UNTREATED, Diagnostic, Impact, Position, Span
 from torchlint.documents import is_document
 from torchlint.options import LintSettings
-from torchlint.project.facets import Facet
 from torchlint.project.surroundings import Surroundings
-from torchlint.project.traces import Contents, Rests, Trace, numbers
+from torchlint.project.traces import Contents, Rests, Trace
 from torchlint.registry import RegistryError
 from torchlint.scope import Advice, Scope
 from torchlint.source import (
@@ -492,9 +491,9 @@ def _known(
         if item.root is None:
             diagnostics = _recalled_alone(known, item.salt, item.path, _content(item, mode))
         else:
-            files: list[Path] = []
-            diagnostics = _recalled(known, item.salt, item.path, layouts[item.root], contents, files)
-            rests = Rests({Facet.TEXT: frozenset(files)})
+            traces: list[Trace] = []
+            diagnostics = _recalled(known, item.salt, item.path, layouts[item.root], contents, traces)
+            rests = contents.rests(layouts[item.root], traces[-1]) if traces else Rests()
         if diagnostics is None:
             return None
         # What counts of a file changes from run to run; what is remembered is all that was found in it.
@@ -523,11 +522,11 @@ def _recalled(
     path: Path,
     layout: Layout,
     contents: Contents,
-    consulted: list[Path] | None = None,
+    traces: list[Trace] | None = None,
 ) -> tuple[Diagnostic, ...] | None:
     """Return what is known to be found in a file of a project, if all that it depends on is as it was.
 
-    The files that it depends on are added to ``consulted``.
+    Its trace is added to ``traces``.
     """
     own = contents.of(path)
     if own is None:
@@ -535,9 +534,8 @@ def _recalled(
 
     def holds(before: cache.Traced) -> Trace | None:
         trace = contents.holds(layout, Trace(*before))
-        if trace is not None and consulted is not None:
-            every = layout.every
-            consulted.extend(every[number % len(every)] for number in numbers(trace.runs))
+        if trace is not None and traces is not None:
+            traces.append(Trace(*before))
         return trace
 
     return known.get(cache.key(salt, path, own.digest), path, own.size, holds)
@@ -719,6 +717,8 @@ class _Files:
         self._outcomes: dict[Path, _Outcome] = {}
         self._begun: dict[Path, Course] = {}
         self._tied: dict[Path, set[Path]] = {}
+        self._judged: dict[Path, Source] = {}
+        """The texts of changed files by which others were judged last."""
 
     def take(self, item: _Item, outcome: _Outcome) -> None:
         """Take in what came of a file in the first turn, or was known before."""
@@ -748,12 +748,17 @@ class _Files:
 
         Returns the files that changed. They are tied to those they depend on of ``every`` file that has.
         """
-        self._around.take({path: self._begun[path].source for path in changed})
+        present = {path: self._begun[path].source for path in changed}
+        pairs = [(self._judged.get(path, self._begun[path].first), now) for path, now in present.items()]
+        self._around.take(present)
+        asked = frozenset[str]().union(*(outcome.rests.asked for outcome in self._outcomes.values()))
+        changes = self._around.changes(pairs, asked)
+        self._judged.update(present)
         codes = frozenset(code for course in self._begun.values() for code in course.applied)
         stale = [
             replace(self._items[path], course=course, elsewhere=codes)
             for path, outcome in self._outcomes.items()
-            if path in together or outcome.consulted & (changed - {path})
+            if path in together or changes.concern(path, outcome.rests)
             if (course := self._course(path)) is not None and self.hindrance(path) is None
         ]
         found = set()

@@ -7,10 +7,10 @@ or ``ALL``. Opt-in rules are off unless their code, their name or ``ALL`` select
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from torchlint.options import did_you_mean
+from torchlint.options import closest, did_you_mean
 from torchlint.rule import Rule
 
 ALL = "ALL"
@@ -22,18 +22,34 @@ class UnknownSelectorError(ValueError):
 
     def __init__(self, selector: str, rules: Mapping[str, Rule]) -> None:
         known = [ALL, *rules, *(rule.name for rule in rules.values())]
-        hint = did_you_mean(selector, known) or _nearby(selector, rules)
+        hint = "" if is_number(selector, rules) else did_you_mean(selector, known)
+        hint = hint or among(selector, rules) or "; `torchlint rule --all` lists the rules"
         super().__init__(f"unknown rule selector `{selector}`{hint}")
         self.selector = selector
 
 
-def _nearby(selector: str, rules: Mapping[str, Rule]) -> str:
-    """Return where to look for what was meant: among the codes that begin alike, or in the list of all."""
-    for length in range(len(selector) - 1, 0, -1):
-        family = sorted(code for code in rules if code.startswith(selector[:length].upper()))
-        if family and selector[length - 1].isdigit():
-            return f"; the rules are `{family[0]}` to `{family[-1]}`"
-    return "; `torchlint rule --all` lists the rules"
+def is_number(word: str, rules: Collection[str]) -> bool:
+    """Return whether a word that is no code has nothing wrong but its digits, or is a code of another tool.
+
+    Of the codes that are like it, none is likelier than another to be what was meant.
+    """
+    parts = _NUMBERED.fullmatch(word.upper())
+    if parts is None or parts[0] in rules:
+        return False
+    prefixes = {found[1]: len(found[2]) for code in rules if (found := _NUMBERED.fullmatch(code))}
+    if parts[1] in prefixes:
+        return len(parts[2]) <= prefixes[parts[1]]
+    return closest(parts[1], prefixes) is None
+
+
+_NUMBERED = re.compile(r"([A-Z]+)([0-9]+)")
+
+
+def among(word: str, rules: Iterable[str]) -> str:
+    """Return the codes of the family that an unknown one seems to be of, in a message; nothing if none."""
+    start = re.match("[A-Z]+[0-9]", word.upper())
+    family = sorted(code for code in rules if start and code.startswith(start[0]))
+    return f"; the rules of `{start[0]}` are `{family[0]}` to `{family[-1]}`" if start and family else ""
 
 
 @dataclass(frozen=True)

@@ -694,7 +694,7 @@ def _rename(temporary: Path, target: Path) -> None:
 
 def _reason(error: Exception, path: Path) -> str:
     if isinstance(error, FileNotFoundError):
-        return "it is a broken symbolic link" if os.path.islink(path) else "no such file"  # noqa: PTH114
+        return "it is a broken symbolic link" if os.path.islink(path) else "no such file or directory"  # noqa: PTH114
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
     return str(error)

@@ -27,6 +27,7 @@ from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fi
 from torchlint.documents import Document, is_document
 from torchlint.options import closest, did_you_mean
 from torchlint.rule import Rule
+from torchlint.selectors import among, is_number
 from torchlint.source import Source, blank_lines_before, past_blank_lines, with_line_feeds
 
 UNUSED, INVALID = "TL002", "TL003"
@@ -352,8 +353,9 @@ class _Reader:
     def _unknown(self, text: str, span: Span, comment: Comment, known: Iterable[str] | None = None) -> None:
         known = [*self._rules, *self._by_name] if known is None else known
         # Who has so many of them wrong has made no slips.
-        meant = closest(text, known) if len(self.mistakes) < _MANY_MISTAKES else None
-        hint = f"; did you mean `{meant}`?" if meant else ""
+        slip = len(self.mistakes) < _MANY_MISTAKES and not is_number(text, self._rules)
+        meant = closest(text, known) if slip else None
+        hint = f"; did you mean `{meant}`?" if meant else among(text, self._rules)
         remedy = f"Use `{meant}`" if meant else "Use the code or name of a rule, or remove the comment"
         self._mistake(f"unknown rule `{text}`{hint}", span, comment, remedy)
 

@@ -22,7 +22,8 @@ class Vocabulary:
     """
 
     def __init__(self, words: Iterable[str]) -> None:
-        self._parts = [(part, part.encode()) for part in sorted(set().union(*map(parts, words))) if part]
+        self.words = tuple(sorted(set(words)))
+        self._parts = [(part, part.encode()) for part in sorted(set().union(*map(parts, self.words))) if part]
         self._forget()
 
     def _forget(self) -> None:

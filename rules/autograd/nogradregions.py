@@ -15,7 +15,7 @@ from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.contexts import is_test
-from torchlint.semantics.conventions import OTHER_FRAMEWORKS
+from torchlint.semantics.conventions import OTHER_FRAMEWORKS, uses_torch
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
@@ -472,7 +472,7 @@ class NoGradRegions(Part):
         if not call.args or module.qualified(call.func) is not None:
             return False
         current = phase(module, call)
-        if current is Phase.SETUP and self._is_of_inference_script(call):
+        if current in (Phase.SETUP, Phase.UNKNOWN) and self._is_of_inference_script(call):
             current = Phase.EVALUATION
         if current in (Phase.UNKNOWN, Phase.TRAINING) and self._only_acts(module.function(call)):
             current = Phase.EVALUATION
@@ -582,29 +582,54 @@ class NoGradRegions(Part):
         return frozenset(found)
 
     def _is_of_inference_script(self, call: cst.Call) -> bool:
-        """Return whether a call is at the level of the module in a file that loads weights
-        and trains nothing.
+        """Return whether a call is at the level of the module, or in a function that is only called from
+        there, in a file that loads weights and trains nothing.
 
-        The model has to be of a class that is known: wrappers see to the grad mode themselves.
+        The model has to be of a class that is known, or one that is given weights here: wrappers see to the
+        grad mode themselves.
         """
-        if self.module.function(call) is not None or not self._only_uses_weights:
+        if not self._only_uses_weights or not self._is_of_script(call):
             return False
         model = self.module.value(call.func)
-        return model.cls is not None or model.definition is not None
+        known = model.cls is not None or model.definition is not None
+        return known or self.tree.source(call.func) in self._given_weights
+
+    @solved(nothing=False)
+    def _is_of_script(self, node: cst.CSTNode) -> bool:
+        """Return whether a node is at the level of the module,
+        or in a function that is called, and only from there.
+        """
+        function = self.module.function(node)
+        if not isinstance(function, cst.FunctionDef) or self.module.classes.owner(function) is not None:
+            return function is None
+        callers = self.module.callers(function)
+        return bool(callers) and all(map(self._is_of_script, callers))
+
+    @cached_property
+    def _given_weights(self) -> frozenset[str]:
+        """What ``load_state_dict`` of the file is called on."""
+        calls = self.tree.calls_by_name.get("load_state_dict", ())
+        return frozenset(
+            self.tree.source(call.func.value) for call in calls if isinstance(call.func, cst.Attribute)
+        )
 
     @cached_property
     def _trains_or_exports(self) -> bool:
         """Whether the code names what trains models, or turns them into another format."""
         for name, nodes in self.tree.names_by_name.items():
             tells = name in _TRAINING or name.endswith("Trainer") or has(name, Role.OPTIMIZER, Role.EXPORT)
-            if tells and name not in self._options and not all(map(self._is_keyword, nodes)):
+            if tells and name not in self._options and not all(map(self._is_no_use, nodes)):
                 return True
         return Backpropagation.of(self.module).computes_gradients(self.tree.root)
 
-    def _is_keyword(self, name: cst.Name) -> bool:
-        """Return whether it is ``MNIST(root, train=False)``."""
+    def _is_no_use(self, name: cst.Name) -> bool:
+        """Return whether it is ``MNIST(root, train=False)``, or an import of what may be used or not."""
         parent = self.tree.parent(name)
-        return isinstance(parent, cst.Arg) and parent.keyword is name
+        if isinstance(parent, cst.Attribute):
+            parent = self.tree.parent(parent)
+        if isinstance(parent, cst.ImportAlias):
+            return True
+        return isinstance(parent, cst.AsName) or (isinstance(parent, cst.Arg) and parent.keyword is name)
 
     @cached_property
     def _options(self) -> frozenset[str]:
@@ -726,13 +751,14 @@ class NoGradRegions(Part):
     def _shown_module(self, model: cst.BaseExpression, value: Value) -> bool:
         """Return whether more than its name shows that something is a module.
 
-        Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves.
+        Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves, and
+        what a file without torch calls a policy may be any function.
         """
         known = value.cls is not None or value.definition is not None or value.origin is not None
-        if known or not isinstance(model, cst.Attribute):
+        if known or self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS:
             return True
-        if self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS:
-            return True
+        if not isinstance(model, cst.Attribute):
+            return uses_torch(self.module.names)
         assigned = self.module.names.attributes.get(model.attr.value, ())
         return any(isinstance(a.value, cst.Call) and self._makes_module(a.value) for a in assigned)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.messages import SIZED_BEFOREHAND
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import Break, Cause, graph_break
@@ -110,13 +109,14 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
         return
     region = found.region
     related = ((region.maker, "compiled here"), *((call, "called here") for call in region.path))
-    remedy, impact = _REMEDIES[found.cause], Impact.HIGH
+    remedy, slight = _REMEDIES[found.cause], None
     if found.cause is Cause.SHAPE and isinstance(found.node, cst.Call):
         remedy = SIZED_BEFOREHAND.get(last_name(found.node.func) or "", remedy)
     function = module.function(node)
     if isinstance(function, cst.FunctionDef) and region.path and _works_on_host(module, function):
-        remedy, impact = f"Call `{function.name.value}()` outside of the compiled code", Impact.LOW
-    yield Finding(found.node, _message(module, found), related=related, remedy=remedy, impact=impact)
+        remedy = f"Call `{function.name.value}()` outside of the compiled code"
+        slight = "the function works on the host"
+    yield Finding(found.node, _message(module, found), related=related, remedy=remedy, slight=slight)
 
 
 @remembered

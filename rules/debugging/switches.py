@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import Role, has
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 
@@ -25,9 +26,9 @@ _DEBUGGING = (Role.DEBUGGING, Role.PROFILING, Role.MEASUREMENT, Role.ANOMALY)
 def optional(module: Module, node: cst.CSTNode) -> bool:
     """Return whether a node runs only if an option, the state of the program or a failure asks for it.
 
-    Conditions that are about the machine (``torch.cuda.is_available()``) or about being the program that was
-    started are no options. A function that is named after debugging counts as asked for, and so does one that
-    is only called where it is optional.
+    Conditions that are about the machine (``torch.cuda.is_available()``), about being the program that was
+    started, or about whose turn it is (``for phase in ("train", "val")``) are no options. A function that is
+    named after debugging counts as asked for, and so does one that is only called where it is optional.
     """
     if next(module.flow.alternatives(node), None) is not None:
         return True
@@ -45,15 +46,25 @@ def _always(module: Module, test: cst.BaseExpression) -> bool:
     """Return whether a condition says something about the machine or how the file was started,
     or is constant.
     """
-    return all(guard.holds and _is_general(guard.test) for guard in implied(module, test, True))
+    return all(guard.holds and _is_general(module, guard.test) for guard in implied(module, test, True))
 
 
-def _is_general(test: cst.BaseExpression) -> bool:
+def _is_general(module: Module, test: cst.BaseExpression) -> bool:
     match test:
         case cst.Call(func=func):
             return last_name(func) in ("is_available", "is_built")
         case cst.Comparison(left=left, comparisons=targets):
             sides = (left, *(target.comparator for target in targets))
-            return any(last_name(side) in ("__name__", "device", "type", "device_count") for side in sides)
+            general = any(last_name(side) in ("__name__", "device", "type", "device_count") for side in sides)
+            return general or (isinstance(left, cst.Name) and _takes_turns(module, left))
         case _:
             return isinstance(test, cst.Name) and test.value == "True"
+
+
+def _takes_turns(module: Module, name: cst.Name) -> bool:
+    """Return whether a variable goes over values that are written out: ``for phase in ("train", "val")``."""
+    bindings = module.bindings(name)
+    return bool(bindings) and all(
+        binding.kind is BindingKind.LOOP and isinstance(binding.value, (cst.List, cst.Tuple))
+        for binding in bindings
+    )

@@ -78,12 +78,13 @@ def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, h
     or no simple edit spares it.
     """
     spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
-    # A check of the loss is as good every hundred steps; what the training goes by is decided at once.
-    checks = what is Outcome.CHECK or (asks_if_finite(module, tensor) and not _skips_round(module, tensor))
+    # A message is as good every hundred steps. A check that ends the program is there to end it at once.
+    branch = module.flow.condition(tensor)
+    reports = what is Outcome.GUARD or (isinstance(branch, cst.If) and _only_reports(module, branch))
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
     spared = spared and not begins_with_waits(module, tensor) and not _chooses_size(module, tensor)
     spared = spared and not beside_staying_wait(module, tensor, hot)
-    if spared or (checks and trains):
+    if spared or (reports and trains):
         return Impact.HIGH
     # What Python does next cannot wait. Only servers are rid of that, at the cost of another design.
     acts = what is Outcome.ACTION and not in_server(module, tensor)
@@ -158,20 +159,6 @@ def _reads(module: Module, names: set[str], function: Function | None) -> Iterat
         for name in module.tree.nodes(cst.Name)
         if name.value in names and module.function(name) is function and not is_target(module, name)
     )
-
-
-def asks_if_finite(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether a decision is about a number
-    that something has gone wrong with: ``if torch.isnan(loss)``.
-    """
-    decision = module.flow.condition(tensor)
-    return _has_infinite(module, getattr(decision, "test", tensor))
-
-
-@remembered
-def _has_infinite(module: Module, test: cst.CSTNode) -> bool:
-    """Return whether a part of a condition is infinite, or asks what is."""
-    return any(_is_infinite(module, part) for part in (test, *module.tree.descendants(test)))
 
 
 def begins_with_waits(module: Module, tensor: cst.BaseExpression) -> bool:

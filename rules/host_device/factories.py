@@ -1,7 +1,7 @@
 """Tensors that are made in host memory: which call makes them, and how it can make them elsewhere.
 
 ``factory`` looks through what may stand between the making of a tensor and its use: filling it in place,
-views, casts, ``Variable``. None of them depends on the device.
+views, casts, triangles, arithmetic with numbers, ``Variable``. None of them needs the host.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ _VIEWS = frozenset(
         "t",
         "tile",
         "transpose",
+        "tril",
+        "triu",
         "unflatten",
         "unsqueeze",
         "view",
@@ -56,6 +58,9 @@ _FILLS = frozenset(["fill_", "zero_"])
 _RANDOM_FILLS = frozenset(["normal_", "uniform_", "random_", "bernoulli_", "exponential_"])
 _PASSING_ON = _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS
 _RETYPING = frozenset(["to", "type"])
+_TRIANGLES = frozenset({"torch.tril", "torch.triu"})
+_EXACT = (cst.Add, cst.Subtract, cst.Multiply)
+_ARITHMETIC = (*_EXACT, cst.Divide, cst.Power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Factory:
         random: whether its numbers, or those filled in afterwards, come from a random stream.
         leaf: whether autograd was asked to track it before it moves.
         cast: whether its dtype is changed before it moves.
+        rounded: whether the device may round what is computed of it before it moves in another way.
         overlapping: whether it is expanded before it moves; then the copy alone has memory for each element.
         writes_elsewhere: whether ``out=`` holds the result.
     """
@@ -77,6 +83,7 @@ class Factory:
     random: bool = False
     leaf: bool = False
     cast: bool = False
+    rounded: bool = False
     overlapping: bool = False
     writes_elsewhere: bool = False
 
@@ -101,8 +108,11 @@ def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
     None if it is made elsewhere or unknown.
     """
     if not isinstance(node, cst.Call):
-        return None
+        return _of_arithmetic(module, node)
     qualified = module.qualified(node.func)
+    if qualified in _TRIANGLES:
+        given = bool(node.args) and node.args[0].keyword is None and not node.args[0].star
+        return factory(module, node.args[0].value) if given else None
     if qualified in ("torch.autograd.Variable", "torch.autograd.variable.Variable"):
         return _of_variable(module, node)
     if qualified is not None:
@@ -136,6 +146,24 @@ def _casts(module: Module, call: cst.Call) -> bool:
         and (call.args[0].keyword is None or call.args[0].keyword.value == "dtype")
         and module.value(call.args[0].value).kind is Kind.DTYPE
     )
+
+
+def _of_arithmetic(module: Module, node: cst.BaseExpression) -> Factory | None:
+    """Return what makes the tensor of ``-x``, ``~x``, ``1 - x`` or ``x * -1e4``."""
+    match node:
+        case cst.UnaryOperation(operator=cst.Minus() | cst.BitInvert(), expression=operand):
+            operands, exact = [operand], True
+        case cst.BinaryOperation() if isinstance(node.operator, _ARITHMETIC):
+            both = (node.left, node.right)
+            operands = [operand for operand in both if module.value(operand).kind is not Kind.NUMBER]
+            exact = isinstance(node.operator, _EXACT)
+        case _:
+            return None
+    made = factory(module, operands[0]) if len(operands) == 1 else None
+    if made is None:
+        return None
+    exact = exact and (made.constant or made.name == "torch.arange")
+    return dataclasses.replace(made, cast=True, rounded=made.rounded or not exact)
 
 
 def _of_variable(module: Module, node: cst.Call) -> Factory | None:

@@ -15,11 +15,11 @@ from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import READING_SCALARS
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Loop
-from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.phases import Phase, phase, training_steps
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks, verdicts
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import written_arguments
+from torchlint.semantics.synchronisation import is_text, written_arguments
 from torchlint.semantics.usage import FILLING, feeds_host_engine, filled_here, reads_in_iteration
 from torchlint.semantics.values import Device, Kind
 
@@ -321,7 +321,7 @@ def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
     return _holder_is_shown(module, node, on_bar=False)
 
 
-def on_progress_bar(module: Module, node: cst.BaseExpression) -> bool:
+def followed_at_each_step(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a progress bar shows a number, or the total or meter that it goes into,
     in each iteration of a loop.
 
@@ -330,15 +330,28 @@ def on_progress_bar(module: Module, node: cst.BaseExpression) -> bool:
     loop = next(iter(module.flow.loops(node)), None)
     if loop is None:
         return False
-    return _is_shown(module, node, loop, on_bar=True) or _holder_is_shown(module, node, on_bar=True)
+    return any(_is_shown(module, node, each, on_bar=True) for each in _rounds(module, loop)) or (
+        _holder_is_shown(module, node, on_bar=True)
+    )
+
+
+def _rounds(module: Module, loop: Loop) -> tuple[Loop, ...]:
+    """Return a loop, and the one around it where that takes the steps, and this one a part of each."""
+    around = next(iter(module.flow.loops(loop)), None)
+    steps = () if around is None else training_steps(module)
+    tree = module.tree
+    if around is None or not any(tree.contains(around, s) and not tree.contains(loop, s) for s in steps):
+        return (loop,)
+    return (loop, around)
 
 
 def _holder_is_shown(module: Module, node: cst.BaseExpression, *, on_bar: bool) -> bool:
     loop, holder = next(iter(module.flow.loops(node)), None), _holder(module, node)
     if loop is None or not isinstance(holder, (cst.Name, cst.Attribute)):
         return False
-    last = _last_shown(module, loop, type(holder), module.source(holder), on_bar)
-    return last > module.tree.order[holder]
+    code, order = module.source(holder), module.tree.order[holder]
+    loops = _rounds(module, loop) if on_bar else (loop,)
+    return any(_last_shown(module, each, type(holder), code, on_bar) > order for each in loops)
 
 
 @remembered
@@ -369,12 +382,31 @@ def _is_on_bar(module: Module, place: cst.CSTNode) -> bool:
     """Return whether a progress bar gets a text, or what is given to it."""
     statement = module.flow.statement(place)
     return any(
-        isinstance(outer, cst.Call)
-        and isinstance(outer.func, cst.Attribute)
-        and outer.func.attr.value in _BAR_METHODS
+        isinstance(outer, cst.Call) and _follows_steps(module, outer)
         for outer in (place, *module.tree.ancestors(place))
         if module.tree.contains(statement, outer)
     )
+
+
+def logs_tensors(module: Module, call: cst.Call) -> bool:
+    """Return whether it is Lightning's ``self.log``, which keeps the tensor until it is shown or written."""
+    function = module.function(call)
+    owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
+    if owner is None or module.callees(call):
+        return False
+    match call.func:
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name("log" | "log_dict")):
+            return module.classes.info(owner).lightning
+        case _:
+            return False
+
+
+def _follows_steps(module: Module, call: cst.Call) -> bool:
+    """Return whether a call shows numbers on a progress bar, or in a line that the next step overwrites."""
+    if last_name(call.func) in _BAR_METHODS:
+        return True
+    ends_with = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "end")
+    return last_name(call.func) == "print" and any(module.value(text).constant == "\r" for text in ends_with)
 
 
 _BAR_METHODS: Final = frozenset({"set_description", "set_description_str", "set_postfix", "set_postfix_str"})
@@ -401,7 +433,8 @@ def _holder(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | No
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as kept)]) as line if line.value is node:
             return kept
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
-            return owner if name in ("add", "append", "update") else None
+            own = isinstance(owner, cst.Name) and owner.value != "self"
+            return owner if own or name in ("add", "append", "update") else None
     return None
 
 
@@ -409,13 +442,18 @@ def _shown(module: Module, use: Use) -> Verdict[cst.CSTNode]:
     """Return where a value becomes text, or is given to a progress bar, log or chart."""
     match use.kind:
         case UseKind.FORMATTED:
-            return use.by
+            text = module.tree.parent(use.by)
+            return (use.by, Standing(text)) if isinstance(text, cst.FormattedString) else use.by
         case UseKind.ARGUMENT:
-            if use.node in written_arguments(module, use.call):
+            if _follows_steps(module, use.call):
                 return use.call
+            if use.node in written_arguments(module, use.call):
+                return (use.call, Standing(use.call))
             return () if isinstance(module.callee(use.call), cst.FunctionDef) else Standing(use.call)
         case UseKind.ATTRIBUTE | UseKind.METHOD | UseKind.ITEM | UseKind.OPERAND | UseKind.ELEMENT:
             return Standing(_whole(use))
         case UseKind.ASSIGNED if not isinstance(module.tree.parent(use.by), cst.AugAssign):
             return reads_in_iteration(module, use.by)
+        case UseKind.AUGMENTS if isinstance(use.by, cst.AugAssign) and is_text(module, use.node):
+            return reads_in_iteration(module, use.by.target)
     return ()

@@ -10,12 +10,19 @@ from torchlint.semantics import places
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import asks_device, conversion, host_copy, mask_of, shape_wait
+from torchlint.semantics.synchronisation import (
+    asks_device,
+    conversion,
+    host_copy,
+    mask_of,
+    may_be_on_device,
+    shape_wait,
+)
 from torchlint.semantics.usage import feeds_host_engine, handed_to
 
 from .destinations import steps_environment, writes_out
 from .needs import Need, needed_on_host
-from .purpose import keeps_results
+from .purpose import keeps_results, reads_items
 from .remedies import packs_sequences
 from .selections import Fate, fates
 from .stakes import leaves_loop
@@ -42,7 +49,8 @@ def beside_staying_wait(module: Module, node: cst.BaseExpression, hot: Hot) -> b
 
 
 def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
-    """Return whether the host waits in the same iteration of a loop for a value by which it ends the loop.
+    """Return whether the host waits in the same iteration of a loop for a value by which it ends the loop,
+    or for the action of an agent.
 
     Any loop will do that runs at each step, in the functions that the hot place comes by as well.
     """
@@ -52,8 +60,23 @@ def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
         other is not node
         for loop in (hot.loop, *around)
         if isinstance(loop, (cst.For, cst.While)) and id(loop) not in outside
-        for other in _deciding(module, loop)
+        for other in (*_deciding(module, loop), *_acting(module, loop))
     )
+
+
+@remembered
+def _acting(module: Module, loop: cst.For | cst.While) -> list[cst.Call]:
+    """Return the calls in a loop by which an agent acts in an environment, which is given no tensor.
+
+    The host has read the action then, and has nothing queued while it simulates.
+    """
+    return [
+        call
+        for call in module.tree.within(loop, module.tree.nodes(cst.Call))
+        if last_name(call.func) == "step" and steps_environment(module, call)
+        if not places.throttled(module, call)
+        if not any(may_be_on_device(module, argument.value) for argument in call.args)
+    ]
 
 
 @remembered
@@ -97,7 +120,11 @@ def _keeps(module: Module, call: cst.Call) -> bool:
 
 def _is_needed(module: Module, call: cst.Call) -> bool:
     """Return whether something in the same iteration needs what a call reads on the host."""
-    return needed_on_host(module, call) is not None or handed_to(module, call, _takes_from_host)
+    return (
+        needed_on_host(module, call) is not None
+        or handed_to(module, call, _takes_from_host)
+        or reads_items(module, call)
+    )
 
 
 def _takes_from_host(module: Module, receiver: cst.Call) -> bool:

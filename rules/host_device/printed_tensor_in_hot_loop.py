@@ -15,7 +15,7 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import WRITERS, only_on_failure, written_out
 
-from .needs import needed_on_host
+from .needs import followed_at_each_step, needed_on_host
 from .remedies import callee, counts_rounds, inline, now_and_then, without_graph
 from .waits import after_a_decision, waiting_place
 
@@ -92,7 +92,7 @@ def printed_tensor_in_hot_loop(
     named = needed_on_host(module, node) is not None
     message = f"{_writing(module, node, tensor)} {when(module, hot)}"
     remedy = _BY_NUMBER if named else _remedy(module, tensor, hot)
-    impact = stake(module, node, slight=named)
+    impact = stake(module, node, slight=named or followed_at_each_step(module, tensor))
     yield Finding(node, message, related=trail(hot), remedy=remedy, impact=impact)
 
 

@@ -60,8 +60,12 @@ def _is_set_by_default(module: Module, test: cst.BaseExpression) -> bool:
         case cst.Comparison(
             left=cst.Attribute(attr=cst.Name(value=name)) as attribute,
             comparisons=[cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name(value="None"))],
-        ) if module.classes.instance_class(attribute.value) is not None:
-            given = [binding.value for binding in module.names.attributes.get(name, ())]
+        ) if (owner := module.classes.instance_class(attribute.value)) is not None:
+            given = [
+                binding.value
+                for binding in module.names.attributes.get(name, ())
+                if module.tree.enclosing(binding.target, cst.ClassDef) is owner
+            ]
             return bool(given) and all(each is not None and _is_optional(module, each) for each in given)
     return False
 

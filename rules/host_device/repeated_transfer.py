@@ -15,6 +15,8 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.values import Kind
 
 from .invariance import Repeated, hoisted, needless_move
+from .neighbours import beside_staying_wait
+from .purpose import stake
 from .remedies import inline, step_of
 from .roundtrips import MOVES, copied_back_from
 from .waits import waiting_place
@@ -46,7 +48,8 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     A copy from pageable memory makes the host wait for all work launched before it. Moving a module that is
     already on the device copies nothing, but iterates over all of its parameters and buffers. A round trip
-    synchronizes twice, and leaves the device idle while the host computes.
+    synchronizes twice, and leaves the device idle while the host computes. A copy next to a synchronization
+    that stays is of low impact.
 
     ## Example
 
@@ -102,7 +105,9 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
             hoisted(module, repeated),
             trail(repeated.hot),
         )
-        yield Finding(call, message, fix, related=related, remedy=_remedy(module, call, repeated))
+        remedy = _remedy(module, call, repeated)
+        impact = stake(module, call, slight=beside_staying_wait(module, call, repeated.hot))
+        yield Finding(call, message, fix, related=related, remedy=remedy, impact=impact)
 
 
 def _stay(module: Module, copy: cst.CSTNode) -> str:

@@ -61,6 +61,21 @@ def holds_nothing(module: Module, source: cst.BaseExpression) -> bool:
     return _known(module, source) == 0
 
 
+@traced(Through.ITEMS | Through.OPERANDS | Through.RETURNS | Through.PARAMETERS)
+def of_data(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Return whether a size is read from a tensor, as that of a batch is."""
+    match node:
+        case cst.Attribute(value=owner, attr=cst.Name("shape")):
+            pass
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("size" | "numel"))):
+            pass
+        case cst.Call(func=cst.Name("len"), args=[cst.Arg(value=cst.Name() as owner)]):
+            pass
+        case _:
+            return None
+    return module.value(owner).kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN) or None
+
+
 @traced(Through.RETURNS | Through.PARAMETERS)
 def _bytes(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] | None:
     """Return at most how many bytes a tensor or array takes up."""

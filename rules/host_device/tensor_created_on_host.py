@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Applicability, Edit, Fix
+from torchlint.diagnostics import Applicability, Edit, Fix, Frequency, Impact
 from torchlint.fixes import Edits, cut_off, remove_statement, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.repetition import frequency
+from torchlint.semantics.sources import some
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.tensordtypes import WHOLE
 from torchlint.semantics.transfers import MOVING_METHODS, Move, move_to_accelerator
@@ -20,7 +22,7 @@ from torchlint.semantics.transfers import MOVING_METHODS, Move, move_to_accelera
 from .factories import Factory, created_on, factory, takes_no_data
 from .remedies import as_spelt
 from .sending import by_async_helper, moved_on_condition
-from .sizes import holds_nothing
+from .sizes import holds_nothing, of_data
 
 _FLOATS = frozenset({"torch.float", "torch.float32", "torch.half", "torch.float16", "torch.bfloat16"})
 _SINGLE = frozenset({"torch.float", "torch.float32"})
@@ -47,7 +49,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
     Finds tensors of zeros, ones, a constant, steps or random numbers that are created in host memory and
-    then moved to an accelerator, either at once or before any other use.
+    then moved to an accelerator, either at once or before any other use. Views, casts, `tril`, `triu` and
+    arithmetic with numbers in between do not count as a use.
 
     The rule ignores tensors created from data, such as lists, arrays and Python numbers. For these,
     `device=` does not avoid the copy: `torch.tensor(data, device=device)` still creates the tensor in host
@@ -83,6 +86,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
       numbers, for this tensor and for everything drawn on the host afterwards. A file cannot show that
       nothing is seeded, because the code that imports or starts it may do so under any name (`set_seed(0)`,
       `Trainer(seed=0)`);
+    - for division and powers before the move, and for arithmetic with anything but zeros, ones and `arange`,
+      where the last digits may differ;
     - for steps in fractions that become whole numbers at once (`torch.linspace(0, 7, 50).long()`), where the
       last digit decides between two of them;
     - for a tensor that is expanded before it moves, because only the copy can be written to;
@@ -118,7 +123,24 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield from _moved_later(module, made, move, tensor)
     else:
         fix = _fix(module, made, move, _without_suffix(module, call))
-        yield Finding(tensor, _message(module, made), fix, remedy=_remedy(module, made, move))
+        impact = _at_stake(module, made)
+        yield Finding(tensor, _message(module, made), fix, remedy=_remedy(module, made, move), impact=impact)
+
+
+def _at_stake(module: Module, made: Factory) -> Impact:
+    """Return the most that is at stake: little where nothing shows that it runs again and again.
+
+    A size that is read from a tensor is that of a batch, of which there are many.
+    """
+    if frequency(module, made.call) is not Frequency.UNKNOWN:
+        return Impact.HIGH
+    sized = made.name.endswith("_like") or any(
+        some(of_data(module, part))
+        for each in made.call.args
+        for part in (each.value, *module.tree.descendants(each.value))
+        if isinstance(part, cst.BaseExpression)
+    )
+    return Impact.HIGH if sized else Impact.LOW
 
 
 def _is_thrown_away(module: Module, call: cst.Call) -> bool:
@@ -153,7 +175,8 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
         if moved_on_condition(module, binding, name):
             related = ((move.call, "moved here, only under a condition"),)
             message = _message(module, made)
-            yield Finding(binding.value, message, related=related, remedy=_FOR_EACH_CONDITION)
+            impact = _at_stake(module, made)
+            yield Finding(binding.value, message, related=related, remedy=_FOR_EACH_CONDITION, impact=impact)
         return
     if tree.parent(first) is not tree.parent(second) or isinstance(second, cst.BaseCompoundStatement):
         return
@@ -164,9 +187,8 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     if fix is not None and _has_comment(module, second):
         fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
     related = ((move.call, "moved here"),)
-    yield Finding(
-        binding.value, _message(module, made), fix, related=related, remedy=_remedy(module, made, move)
-    )
+    remedy, impact = _remedy(module, made, move), _at_stake(module, made)
+    yield Finding(binding.value, _message(module, made), fix, related=related, remedy=remedy, impact=impact)
 
 
 _FOR_EACH_CONDITION = (
@@ -230,7 +252,8 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
-    if made.leaf or made.overlapping or made.random or not move.certain or _cuts_steps(module, made, move):
+    surely = move.certain and not (made.leaf or made.overlapping or made.random or made.rounded)
+    if not surely or _cuts_steps(module, made, move):
         return unsafe(module, message, creation, removal)
     return safe(module, message, creation, removal)
 

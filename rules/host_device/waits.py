@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.compilation import captured
 from torchlint.semantics.lexicon import Role, begins, ends
+from torchlint.semantics.loaders import feeds_batches_as_they_come
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.serving import works_on_step
@@ -49,13 +50,19 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     hot = places.hot(module, node)
     if hot is None or only_on_failure(module, node) or _in_optimizer_closure(module, node):
         return None
-    if captured(module, node):
+    if captured(module, node) or _is_fed_from_host(module, hot):
         return None
     if any(
         _searches_lines(module, place) or _builds_module(module, place) for place in (node, *hot.path)
     ) or _generates(module, node, hot):
         return None
     return None if _administers(module, (node, *hot.path)) else hot
+
+
+def _is_fed_from_host(module: Module, hot: Hot) -> bool:
+    """Return whether a loop runs a model on the host, as the batches show that nobody moves."""
+    loop = hot.loop
+    return isinstance(loop, cst.For) and feeds_batches_as_they_come(module.home(loop), loop)
 
 
 def _builds_module(module: Module, node: cst.CSTNode) -> bool:

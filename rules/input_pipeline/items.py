@@ -69,6 +69,12 @@ class Items(Part):
             return True
         return name_tokens(self.loaders.keys_read(call)) and not self.module.tree.mentions("pixel_values")
 
+    def slight(self, call: cst.Call) -> str | None:
+        """Return why it matters little how batches are loaded, if it does."""
+        if self.yields_tokens(call):
+            return "the items are tokens, which take little time to load"
+        return "goes through the data once" if self.loaders.only_collected(call) else None
+
     def idle_workers(self, call: cst.Call) -> bool:
         """Return whether worker processes would have nothing to do, or could not do it."""
         return (

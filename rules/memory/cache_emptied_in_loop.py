@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Frequency, Impact
+from torchlint.diagnostics import Fix, Frequency
 from torchlint.fixes import remove_statement, safe, unsafe
 from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
@@ -94,20 +94,21 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         f"`{name}()` at every step frees cached memory that the next step reallocates",
         fix=_fix(module, call, hot),
         related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
-        impact=_at_stake(module, call, hot),
+        slight=_slight(module, call, hot),
     )
 
 
-def _at_stake(module: Module, call: cst.Call, hot: Hot) -> Impact:
-    """Return how much there is to gain: little where a program evaluates single inputs, which differ in size.
+def _slight(module: Module, call: cst.Call, hot: Hot) -> str | None:
+    """Return why there is little to gain, as where a program evaluates single inputs, which differ in size.
 
     Nor is there much where an optimizer or a model keeps tensors on the host, since memory is short.
     """
     function = module.function(call)
     around = (hot.loop, *hot.path) if function is None else (hot.loop, *hot.path, function)
-    single = frequency(module, call) is Frequency.BATCH and any(_makes_batch(module, each) for each in around)
+    if frequency(module, call) is Frequency.BATCH and any(_makes_batch(module, each) for each in around):
+        return "evaluates single inputs"
     offloads = function is not None and _keeps_on_host(module, function)
-    return Impact.LOW if single or offloads else Impact.HIGH
+    return "memory is short: tensors are kept on the host" if offloads else None
 
 
 def _keeps_on_host(module: Module, function: Function) -> bool:

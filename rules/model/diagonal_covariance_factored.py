@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.constancy import unwritten
@@ -86,7 +85,7 @@ def diagonal_covariance_factored(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if not isinstance(function, cst.FunctionDef) or function.name.value in _ONCE:
         return
-    impact = Impact.LOW if places.hot(module, call) is None else Impact.HIGH
+    slight = "not in a hot loop" if places.hot(module, call) is None else None
     if name in _NORMAL:
         given = [given_as(call, matrix, place) for matrix, place in _MATRICES.items()]
         matrices = [node for node in given if node is not None]
@@ -94,14 +93,14 @@ def diagonal_covariance_factored(call: cst.Call, module: Module) -> Iterator[Fin
             yield Finding(
                 call,
                 "`MultivariateNormal` factors a diagonal matrix; the dimensions are independent",
-                impact=impact,
+                slight=slight,
             )
     elif name in _FACTORS and call.args and every(_is_diagonal(module, call.args[0].value)):
         yield Finding(
             call,
             f"`{name}` factors a diagonal matrix, whose factor is the square root of it",
             remedy="Take the square root of the diagonal",
-            impact=impact,
+            slight=slight,
         )
 
 

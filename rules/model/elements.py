@@ -10,6 +10,7 @@ from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import METHOD_DTYPES
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Item, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
@@ -17,7 +18,7 @@ from torchlint.semantics.tensordtypes import NOT_FLOATING, keeps
 from torchlint.semantics.values import Graph, Kind
 
 # These take over the elements of an array or a list.
-_OF_DATA = listed("torch.", "as_tensor asarray from_numpy tensor") | {"numpy.asarray"}
+_OF_DATA = listed("torch.", "as_tensor asarray from_numpy tensor") | listed("numpy.", "array asarray")
 
 
 def may_hold(module: Module, node: cst.BaseExpression, dtypes: Collection[str]) -> bool:
@@ -40,10 +41,11 @@ def _holds(
     value = module.value(node)
     if path:
         return True if value.kind in (Kind.LOADER, Kind.DATASET) else None
-    if value.dtype is not None:
-        return f"torch.{value.dtype.removeprefix('torch.')}" in dtypes
-    if value.kind is Kind.TENSOR and value.graph is Graph.ATTACHED:
-        return False
+    if value.dtype is not None and f"torch.{value.dtype.removeprefix('torch.')}" in dtypes:
+        return True
+    if value.dtype is not None or (value.kind is Kind.TENSOR and value.graph is Graph.ATTACHED):
+        # What the calls that are seen pass for a parameter says nothing of the others.
+        return None if _is_parameter(module, node) else False
     if value.kind is Kind.OBJECT and isinstance(value.definition, cst.ClassDef):
         return True
     match node:
@@ -55,6 +57,8 @@ def _holds(
             return onward(operand)
         case cst.Subscript(value=owner) if module.value(owner).kind is Kind.TENSOR:
             return onward(owner)
+        case cst.List(elements=elements) | cst.Tuple(elements=elements) if elements:
+            return "torch.int64" in dtypes and all(isinstance(each.value, cst.Integer) for each in elements)
         case cst.Attribute(attr=cst.Name("indices")):
             return "torch.int64" in dtypes
         case cst.Attribute(value=owner, attr=cst.Name("data" | "T" | "mT")):
@@ -62,14 +66,22 @@ def _holds(
     return None
 
 
+def _is_parameter(module: Module, node: cst.BaseExpression) -> bool:
+    bindings = module.bindings(node) if isinstance(node, cst.Name) else []
+    return bool(bindings) and all(binding.kind is BindingKind.PARAMETER for binding in bindings)
+
+
 def _passed_unseen(module: Module, param: cst.Param, dtypes: frozenset[str]) -> bool:
     """Return whether code that is handed the function of a parameter may pass tensors of one of some dtypes
     for it.
 
     What calls a function that it is handed is not known: it may be any call of what nobody knows in the
-    files that name the function, and whatever the function is handed on with, as by ``map``.
+    files that name the function, and whatever the function is handed on with, as by ``map``. Nor is known
+    what a call runs that asks an unknown object for the name: ``type(layer).curve(layer, x)``.
     """
     function = module.tree.parents[module.tree.parents[param]]
+    if any(_may_give(each, node, dtypes) for each, node in _given_by_name(module, function)):
+        return True
     for each, use in _handed_on(module, function):
         parent = each.tree.parents[use]
         call = each.tree.parents[parent] if isinstance(parent, cst.Arg) else None
@@ -82,6 +94,18 @@ def _passed_unseen(module: Module, param: cst.Param, dtypes: frozenset[str]) -> 
 def _may_give(module: Module, node: cst.BaseExpression, dtypes: frozenset[str]) -> bool:
     """Return whether an expression, or an item of it, may be a tensor of one of some dtypes."""
     return some(_holds(module, node, dtypes)) or some(_holds(module, Source(node, (Item.EACH,)), dtypes))
+
+
+def _given_by_name(module: Module, function: cst.CSTNode) -> Iterator[tuple[Module, cst.BaseExpression]]:
+    """Yield what the program passes to methods of unknown objects that have the name of a function."""
+    if not isinstance(function, cst.FunctionDef) or module.classes.owner(function) is None:
+        return
+    name = function.name.value
+    for each in (module, *module.companions(f".{name}(")):
+        for call in each.tree.calls_by_name.get(name, ()):
+            if isinstance(call.func, cst.Attribute) and _runs_unknown(each, call):
+                for arg in call.args:
+                    yield each, arg.value
 
 
 def _handed_on(module: Module, function: cst.CSTNode) -> Iterator[tuple[Module, cst.BaseExpression]]:

@@ -16,6 +16,22 @@ def with_fused_kernel(module: Module, node: cst.CSTNode) -> bool:
     return owner is not None and any("kernel" in module.source(mark) for mark in owner.decorators)
 
 
+def implements_operator(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether the function around is registered as what an operator of torch does.
+
+    A decomposition of ``aten.silu`` cannot call what it takes apart.
+    """
+    around = module.tree.enclosing(node, cst.FunctionDef)
+    marks = (mark.decorator for mark in around.decorators) if around is not None else ()
+    given = (part for mark in marks if isinstance(mark, cst.Call) for part in module.tree.descendants(mark))
+    return any(isinstance(part, cst.Attribute) and _names_operator(module, part) for part in given)
+
+
+def _names_operator(module: Module, node: cst.Attribute) -> bool:
+    name = module.qualified(node) or module.source(node)
+    return name.startswith(("torch.ops.", "aten."))
+
+
 _BESIDE = ("_python", "_fallback", "_reference", "_naive")
 
 
@@ -26,6 +42,8 @@ def known_to_author(module: Module, node: cst.CSTNode, function: str) -> bool:
     around = module.tree.enclosing(node, cst.FunctionDef)
     if around is None:
         return False
+    if implements_operator(module, node):
+        return True
     documented = around.get_docstring() or ""
     if around.name.value.endswith(_BESIDE) or f"F.{function}" in documented:
         return True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Impact
+from torchlint.diagnostics import Fix
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.api.frameworks import SCRIPTERS
@@ -114,15 +114,19 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     function = found.function.rpartition(".")[2]
     if known_to_author(module, node, function):
         return
+    slight = None
+    if module.target.promises_below(found.since):
+        # They would have to be given up.
+        slight = "releases without the function are supported"
+    elif _of_function(module, node) is not None:
+        # Who differentiates it by hand would have to give up the whole class.
+        slight = "part of a `torch.autograd.Function`"
     yield Finding(
         node,
         f"hand-written {title} launches a kernel and stores a result per operation; use `F.{function}`",
         fix=_fix(module, node, found),
         remedy=f"Replace these operations with `{function}(…{found.options and ', '}{found.options})`",
-        # Who supports releases without it would have to give them up, who differentiates it, the whole class.
-        impact=Impact.LOW
-        if module.target.promises_below(found.since) or _of_function(module, node) is not None
-        else Impact.HIGH,
+        slight=slight,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Impact
+from torchlint.diagnostics import Fix
 from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.constancy import same_later
@@ -92,8 +92,10 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         f"hand-written {title} reads and writes the whole tensor for every operation; use `F.{function}`",
         fix=_fix(module, node, found, function),
         remedy=f"Replace these operations with `{function}`",
-        # Who supports releases without it would have to give them up.
-        impact=Impact.LOW if not found.centred and module.target.promises_below("2.4") else Impact.HIGH,
+        # They would have to be given up.
+        slight="releases without the function are supported"
+        if not found.centred and module.target.promises_below("2.4")
+        else None,
     )
 
 

@@ -17,6 +17,7 @@ from torchlint.semantics.module import Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.operations import Operation, operations_of
 from torchlint.semantics.remembered import solved
+from torchlint.semantics.values import MISSING
 
 from .layerorder import called, last_in, makers
 
@@ -138,6 +139,16 @@ def ending_of(module: Module, node: cst.BaseExpression) -> Ending | None:
     return _Search.of(module).expression(node, True)
 
 
+def _selects_rows(module: Module, node: cst.Subscript) -> bool:
+    """Return whether an index only chooses some samples of a batch: ``out[:n]``, ``out[mask]``."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Slice())]:
+            return True
+        case [cst.SubscriptElement(slice=cst.Index(value=index))]:
+            return module.value(index).constant is MISSING
+    return False
+
+
 class _Search(Part):
     """What the values of one file end in."""
 
@@ -148,6 +159,9 @@ class _Search(Part):
             return self._name(node, here)
         if isinstance(node, cst.Attribute):
             return None
+        if isinstance(node, cst.Subscript):
+            found = self.expression(node.value, here) if _selects_rows(self.module, node) else None
+            return replace(found, reshaped=True) if found is not None else None
         operation = operations_of(self.module).of(node)
         if operation is not None:
             if operation.name in ("softmax", "log_softmax", "sigmoid") and not operation.in_place:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Impact
+from torchlint.diagnostics import Fix
 from torchlint.fixes import remove_statement, replace, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
@@ -122,14 +122,14 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     asked, related = last_name(first.call.func), ((call, f"the `{function.name}`"),)
     # A kernel is little, unless it is launched all the time.
-    impact = Impact.LOW if places.hot(module, call) is None else Impact.HIGH
+    slight = "not in a hot loop" if places.hot(module, call) is None else None
     if first.shares:
         yield Finding(
             first.call,
             "these shares of the largest probabilities are a `softmax` of the largest logits",
             remedy="Call `topk` on the logits, and `softmax` on its values instead of the division",
             related=related,
-            impact=impact,
+            slight=slight,
         )
     elif not needs:
         yield Finding(
@@ -137,7 +137,7 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
             f"`{asked}` finds the same elements without the `{function.name}`, which nothing else uses",
             fix=_without(module, function, picks),
             related=related,
-            impact=impact,
+            slight=slight,
         )
     elif not any(_same_run(module, pick.call, need) for pick in picks for need in needs):
         yield Finding(
@@ -145,7 +145,7 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
             f"`{asked}` finds the same elements without the `{function.name}`, which only other branches use",
             remedy=f"Call `{asked}` on the logits, and `{function.name}` in the branches that need it",
             related=related,
-            impact=impact,
+            slight=slight,
         )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.fixes import safe, unsafe
 from torchlint.fixes.replacements import upgraded
+from torchlint.messages import KEPT_FOR_CALLERS
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import SYMBOLS
 from torchlint.semantics.lexicon import words
@@ -99,7 +99,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
             fix=make(module, f"Use `{new}`", edits),
             # Whoever asks for the type asks for that of the old name.
             remedy=f"Use `{new}` with `{row.adds}`, wherever the file has the old name",
-            impact=Impact.LOW if is_kept_for_callers(module, node) else Impact.HIGH,
+            slight=KEPT_FOR_CALLERS if is_kept_for_callers(module, node) else None,
         )
 
 
@@ -149,7 +149,7 @@ def _apex(module: Module, node: cst.CSTNode) -> Iterator[Finding]:
             node,
             f"`{module.source(node)}` of apex is no longer maintained; use `torch.amp`",
             remedy="Use `torch.amp.autocast` and `torch.amp.GradScaler`",
-            impact=Impact.LOW if _is_optional(module, node) else Impact.HIGH,
+            slight="the program runs without apex as well" if _is_optional(module, node) else None,
         )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.fixes import insert_after_imports, replace, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
@@ -118,7 +117,7 @@ def _deprecated(module: Module, write: Write) -> Finding:
             write.node,
             f"`allow_tf32` is deprecated since torch 2.9; set `{code}`",
             remedy=f"Set `{code}` instead",
-            impact=Impact.LOW,
+            slight="this spelling makes nothing slower",
         )
     instead = _given('torch.set_float32_matmul_precision("high")', write)
     fix = None
@@ -133,7 +132,7 @@ def _deprecated(module: Module, write: Write) -> Finding:
         f"`allow_tf32` is deprecated since torch 2.9; call `{instead}`",
         fix=fix,
         remedy=f"Call `{instead}` instead",
-        impact=Impact.LOW,
+        slight="this spelling makes nothing slower",
     )
 
 

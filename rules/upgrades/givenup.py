@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Impact
+from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, safe, unsafe, unset_argument
 from torchlint.fixes.callforms import UNSAFE, constant
 from torchlint.fixes.replacements import brought
+from torchlint.messages import KEPT_FOR_CALLERS
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
 from torchlint.semantics.upgrading import Given, is_kept_for_callers, last_part
 from torchlint.target import OLDEST
@@ -44,21 +45,23 @@ def said_of(module: Module, row: Upgrade) -> str:
     return next((each for each in told if len(each) <= _LONGEST), f"`{name}` {what}")
 
 
-def at_stake(module: Module, use: cst.CSTNode, row: Upgrade) -> Impact:
-    """Return how much there is to gain from doing without a name or parameter that still works.
+def slight(module: Module, use: cst.CSTNode, row: Upgrade) -> str | None:
+    """Return why there is little to gain from doing without a name or parameter that still works.
 
     Little in a function that is itself deprecated, and where nothing does the same: TorchScript is a format
     that other programs load, other parameters synchronize differently, and a checkpoint that was saved under
     other names no longer loads.
     """
     if is_kept_for_callers(module, use):
-        return Impact.LOW
+        return KEPT_FOR_CALLERS
     if row.removed is None:
         if row.replacement is None:
-            return Impact.HIGH if row.argument else Impact.LOW
-        if row.renames_state or (row.argument and not row.exact):
-            return Impact.LOW
-    return Impact.HIGH
+            return None if row.argument else "nothing else does the same"
+        if row.renames_state:
+            return "saved checkpoints have the old names"
+        if row.argument and not row.exact:
+            return "the replacement works differently"
+    return None
 
 
 def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.module import Module
@@ -100,7 +99,7 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
             said_of(module, row),
             fix=moved(module, use, row),
             remedy=row.remedy,
-            impact=Impact.LOW if unasked else Impact.HIGH,
+            slight="only names a type" if unasked else None,
         )
 
 

@@ -18,6 +18,8 @@ from torchlint.project.records import record
 from torchlint.source import Source
 from torchlint.uncommented import PROSE, uncommented
 
+# Those of which it counts what was asked.
+OWN = (Facet.TEXT, Facet.CODE, Facet.WORDS, Facet.NAMES)
 TEXT = 'import torch\n\n\ndef report(loss):\n    """Say it."""\n    print(loss.item())  # now\n'
 
 
@@ -36,7 +38,10 @@ def concerned(before: str, after: str, asked: Iterable[str] = ()) -> set[Facet]:
     ("before", "after", "asked", "expected"),
     [
         ("# now", "# later", (), {Facet.TEXT}),
-        ("# now", "# cuda", ("cuda", "report"), {Facet.TEXT, Facet.WORDS}),
+        ("# now", "# others", ("others", "report"), {Facet.TEXT, Facet.WORDS}),
+        # Rules look for this one.
+        ("# now", "# cuda", ("report",), {Facet.TEXT, Facet.SCREEN}),
+        ("loss.item()", "loss.cpu()", (), {Facet.TEXT, Facet.CODE, Facet.SCREEN}),
         ("\n\n\ndef", "\n# why\n\ndef", ("report",), {Facet.TEXT}),
         ("loss.item()", "loss", ("cuda",), {Facet.TEXT, Facet.CODE}),
         ("loss.item()", "loss", ("item",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
@@ -44,10 +49,13 @@ def concerned(before: str, after: str, asked: Iterable[str] = ()) -> set[Facet]:
         ("loss.item()", "loss", ("los", "print("), {Facet.TEXT, Facet.CODE}),
         # What is asked in a form that no word has is noticed with any change of words.
         ("loss.item()", "loss", ("a b",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
-        ("def report", "class Kept:\n    pass\n\n\ndef report", ("report",), set(Facet) - {Facet.NAMES}),
+        ("print(loss", "kept.made = (loss", ("made =",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
+        ("print(loss", "kept.made = (loss", (".made = ",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
+        ("print(loss", "kept = (loss", ("made =", ".made = "), {Facet.TEXT, Facet.CODE}),
+        ("def report", "class Kept:\n    pass\n\n\ndef report", ("report",), {*OWN} - {Facet.NAMES}),
         ("def report", "other = 1\n\n\ndef report", ("report",), {Facet.TEXT, Facet.CODE}),
-        ("def report", "other = 1\n\n\ndef report", ("other",), set(Facet)),
-        ("def report", "def told", ("report",), set(Facet)),
+        ("def report", "other = 1\n\n\ndef report", ("other",), {*OWN}),
+        ("def report", "def told", ("report",), {*OWN}),
         ("print(", "getattr(print, '__call__')(", (), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
     ],
 )

@@ -421,6 +421,36 @@ def test_only_what_a_change_may_concern_is_checked_again(
         assert checked == expected
 
 
+def test_only_what_a_fix_may_concern_is_checked_again(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "import torch\n"
+    files = lay(
+        work,
+        {
+            "parts.py": f"{head}def product(a, b):\n    return torch.ger(a, b)\n",
+            "names.py": f"{head}import parts\nNAMES = ['ger']\n",
+            "train.py": f"{head}from parts import product\n"
+            "def train(model, loader):\n"
+            "    for a, b in loader:\n"
+            "        model(a.cuda()).mean().backward()\n"
+            "        print(product(a.cuda(), b.cuda()).sum().item())\n",
+        },
+    )
+    checked: list[str] = []
+    treated = runner._treated
+
+    def watched(item: runner._Item, *rest: object) -> runner._Outcome:
+        checked.append(item.path.name)
+        return treated(item, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runner, "_treated", watched)
+    settings = LintSettings(rules=("TL202", "TL902"), fixable=frozenset({"TL902"}))
+    layouts = Layouts(lambda _: Options())
+    list(runner.run(files, lambda _: settings, Mode(fix=True), 1, None, None, layouts.of))
+    assert "torch.outer(a, b)" in (work / "parts.py").read_text()
+    # Of the three, the program alone calls what was fixed.
+    assert checked == ["names.py", "parts.py", "train.py", "train.py"]
+
+
 # --- what others may import --------------------------------------------------------------------------------
 
 

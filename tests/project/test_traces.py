@@ -25,6 +25,8 @@ from torchlint.store import Store
 
 # Rules that ask for callers, values, meters, grad modes, losses and checkpoints in other files.
 RULES = ("TL001", "TL201", "TL202", "TL301", "TL303", "TL401", "TL407")
+# A rule that words of other files let through; where others are asked, more is noted of the files.
+ALONE = ("TL407",)
 NAMES = (*("a", "b", "c", "d", "report"), *("sub/__init__", "sub/d", "sub/report", "tests/test_a"))
 MODULES = ("a", "b", "c", "d", "report", "sub", "sub.d", "sub.report", ".d", ".")
 
@@ -91,6 +93,7 @@ TOGGLED = (
     ("torch.softmax(", "torch.relu("),
     ("report(loss)\n", "report.update(loss)\n"),
     ("torch.save(", "torch.ones("),
+    ("cross_entropy(", "mse_loss("),
     ("nn\n", "nn\ndef broken(:\n"),
     ("nn\n", "nn\nreport = print\n"),
 )
@@ -159,8 +162,7 @@ class Editing(RuleBasedStateMachine):
         self.work = self.home / "work"
         self.work.mkdir()
         (self.work / "pyproject.toml").touch()
-        # One object for both: a model is that of one object of settings.
-        self.lint = LintSettings(rules=RULES, fixable=frozenset(RULES))
+        self.lint = LintSettings()
         self.limits = pytest.MonkeyPatch()
 
     def teardown(self) -> None:
@@ -176,9 +178,14 @@ class Editing(RuleBasedStateMachine):
         users=st.sampled_from([1, 24]),
         companions=st.sampled_from([3, 60]),
         library=st.sampled_from([0, 1]),
+        rules=st.sampled_from([RULES, ALONE]),
     )
-    def begin(self, texts: dict[str, str], users: int, companions: int, library: int) -> None:
+    def begin(
+        self, texts: dict[str, str], users: int, companions: int, library: int, rules: tuple[str, ...]
+    ) -> None:
         """Lay a project, with limits that can be crossed."""
+        # One object for both: a model is that of one object of settings.
+        self.lint = LintSettings(rules=rules, fixable=frozenset(rules))
         self.limits.setattr(program, "_MOST_USERS", users)
         self.limits.setattr(index, "MOST_COMPANIONS", companions)
         self.limits.setattr(program, "_MOST_USERS_IN_LIBRARY", library)
@@ -193,19 +200,23 @@ class Editing(RuleBasedStateMachine):
         path.write_text(text)
 
     @precondition(lambda self: self.files)
-    @rule(data=st.data(), change=st.sampled_from(TOGGLED))
-    def toggle(self, data: st.DataObject, change: tuple[str, str]) -> None:
-        """Edit what some files have in common, in one or all of them."""
+    @rule(data=st.data(), change=st.sampled_from(TOGGLED), back=st.booleans())
+    def toggle(self, data: st.DataObject, change: tuple[str, str], back: bool) -> None:
+        """Edit what some files have in common, in one or all of them, and maybe take it back."""
         one, other = change
         concerned = [path for path in self.files if one in path.read_text() or other in path.read_text()]
         one_only: bool = data.draw(st.booleans())
         if concerned and one_only:
             concerned = [data.draw(st.sampled_from(concerned))]
-        for path in concerned:
-            text = path.read_text()
-            # The longer one may hold the shorter.
-            before, after = change if len(one) > len(other) else change[::-1]
-            path.write_text(text.replace(before, after) if before in text else text.replace(after, before))
+        for turn in range(2 if back else 1):
+            if turn:
+                self.compare(self.files)
+            for path in concerned:
+                text = path.read_text()
+                # The longer one may hold the shorter.
+                before, after = change if len(one) > len(other) else change[::-1]
+                new = text.replace(before, after) if before in text else text.replace(after, before)
+                path.write_text(new)
 
     @precondition(lambda self: self.files)
     @rule(data=st.data())
@@ -433,3 +444,42 @@ def test_what_is_remembered_for_one_file_is_noted_for_the_next_that_asks(
         assert checked(paths, lint, Cache(Store(tmp_path / "store"), work, "code")) == cold
         answers.append(cold[work / "loop.py"])
     assert answers[0] != answers[1]
+
+
+def test_a_word_that_lets_a_rule_see_the_file_is_noticed(tmp_path: Path) -> None:
+    """The rule was not asked about ``data`` before, so that nothing else notes what it would depend on."""
+    work = tmp_path / "work"
+    work.mkdir()
+    texts = {
+        "settings.py": "DEVICE = 'cpu'\n",
+        "data.py": HEAD
+        + dedent("""\
+        from settings import DEVICE
+
+
+        class Rows(torch.utils.data.Dataset):
+            def __init__(self, rows):
+                self.rows = rows
+
+            def __getitem__(self, at):
+                return torch.ones(8).to(DEVICE)
+        """),
+        "train.py": HEAD
+        + dedent("""\
+        from data import Rows
+        for row in torch.utils.data.DataLoader(Rows([1]), num_workers=2):
+            print(row)
+        """),
+    }
+    for name, text in {"pyproject.toml": "", **texts}.items():
+        (work / name).write_text(text)
+    paths = sorted(work.rglob("*.py"))
+    lint = LintSettings(rules=("TL107",))
+    answers = []
+    for device in ("cpu", "cuda"):
+        (work / "settings.py").write_text(texts["settings.py"].replace("cpu", device))
+        cold = checked(paths, lint, None)
+        assert checked(paths, lint, Cache(Store(tmp_path / "store"), work, "code")) == cold
+        answers.append(cold[work / "data.py"])
+    assert not answers[0]
+    assert answers[1]

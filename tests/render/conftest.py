@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Impact, Position, Severity, Span
 from torchlint.notebook import Notebook
 from torchlint.render.report import Report, Text
 from torchlint.rule import Rule
@@ -211,6 +211,7 @@ def every(desk: Desk) -> Report:
         desk.finding(text, "bad(x)", path=Path("/else where/d.py"), code="ZZ101", name="bad-called"),
         replace(cell, cell=3, fix=desk.fix(text, ("bad(x)", "good(x)"))),
     ]
+    found[2] = replace(found[2], impact=Impact.LOW, slight="runs [once](1) |\x1b<&>")
     return desk.report(
         *(replace(item, url=None) for item in found), rules=RULES, enabled=frozenset({"TL001", "ZZ103"})
     )

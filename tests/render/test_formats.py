@@ -77,6 +77,7 @@ def test_json_has_the_keys_of_ruff(desk: Any) -> None:
             "help": "Use the other thing",
             "related": [],
             "impact": "medium",
+            "impact_reason": None,
             "frequency": None,
             "advice": False,
         }

@@ -54,29 +54,38 @@ def test_a_finding_without_a_fix(desk: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("impact", "frequency", "gain", "told"),
+    ("impact", "frequency", "slight", "gain", "told"),
     [
         (
             Impact.HIGH,
             Frequency.STEP,
+            None,
             Gain(1.994, 1.9),
             "high, every step (up to 1.99 times as fast in the rule's benchmark)",
         ),
         (
             Impact.LOW,
             Frequency.UNKNOWN,
+            "how often it runs is not known",
             Gain(memory=0.5),
-            "low (up to 50 % less memory in the rule's benchmark)",
+            "low, how often it runs is not known (up to 50 % less memory in the rule's benchmark)",
         ),
-        (Impact.LOW, Frequency.ONCE, Gain(), "low, once"),
-        (Impact.MEDIUM, None, Gain(), "medium"),
+        (Impact.LOW, Frequency.ONCE, "runs once", Gain(), "low, runs once"),
+        (Impact.LOW, Frequency.STEP, "the\x1bdefault", Gain(), "low, the␛default"),
+        (Impact.MEDIUM, None, None, Gain(), "medium"),
     ],
 )
 def test_the_impact_is_said_with_its_reasons(
-    desk: Any, monkeypatch: pytest.MonkeyPatch, impact: Impact, frequency: Frequency, gain: Gain, told: str
+    desk: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    impact: Impact,
+    frequency: Frequency,
+    slight: str | None,
+    gain: Gain,
+    told: str,
 ) -> None:
     monkeypatch.setattr(full, "gain", lambda _: gain)
-    found = replace(desk.finding(PROGRAM, "loss.item()"), impact=impact, frequency=frequency)
+    found = replace(desk.finding(PROGRAM, "loss.item()"), impact=impact, frequency=frequency, slight=slight)
     assert full.render(desk.report(found)).endswith(f"\nimpact: {told}\n\n")
 
 

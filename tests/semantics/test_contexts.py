@@ -151,6 +151,24 @@ PROGRAMS = {
             except ImportError:
                 use(6)  #: use(6) => context=none
     """,
+    "test cases of a project, and a test of an example": """
+        import torch
+        from project.testing import ProjectTestCase
+
+        class ModelTestCase(ProjectTestCase):
+            def ensure_model_can_be_saved(self, path, tolerance):
+                model = self.load(path)
+                model.eval()
+                use(1)  #: use(1) => context=test
+                self.compare(model(self.batch), tolerance)
+
+        def test():
+            data, labels = shapes()
+            f = Network()
+            (f(data) - labels).pow(2).sum().backward()
+            use(2)  #: use(2) => context=test
+            assert (f(data) - f(rotated(data))).abs().max() < 1e-5
+    """,
     "functions that test, and functions that evaluate": """
         import torch
 
@@ -167,7 +185,7 @@ PROGRAMS = {
         def test():
             for x in test_loader:
                 use(3)  #: use(3) => context=none hot=x
-                model(x)
+                assert model(x).isfinite().all()
 
         class Detector:
             def check_model(self):

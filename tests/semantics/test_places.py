@@ -1288,6 +1288,23 @@ PROGRAMS = {
                 use(batch)  #: use(batch) => hot=batch via=step
                 return super().step(batch)
     """,
+    "rounds of an optimization inside of rounds": """
+        import torch
+
+        device = torch.device("cuda")
+
+
+        def fit(net, loader, optimizer, rounds):
+            for x in loader:
+                use(0)  #: use(0) => hot=x
+                for i in range(rounds):
+                    optimizer.zero_grad()
+                    net(x).mean().backward()
+                    optimizer.step()
+                    use(1)  #: use(1) => hot=i
+                    if i % 20 == 0:
+                        use(2)  #: use(2) => hot=no
+    """,
     "forward and what it calls": """
         import torch
         from torch import nn
@@ -2317,6 +2334,18 @@ PROGRAMS = {
         def whole(net, x):
             use(9)  #: use(9) => hot=no
             optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            net(x).mean().backward()
+            optimizer.step()
+
+
+        def reconstruct(net, x):
+            use(20)  #: use(20) => hot=no
+            refine(net, x)
+
+
+        def refine(net, x):
+            use(21)  #: use(21) => hot=no
+            optimizer = torch.optim.LBFGS(net.parameters())
             net(x).mean().backward()
             optimizer.step()
 

@@ -1001,6 +1001,24 @@ PROGRAMS = {
             use(first)  #: first => kind=tensor
             use(*rest)  #: rest => kind=list
     """,
+    "generic classes of the file, and shapes in annotations": """
+        from typing import Generic, TypeVar
+
+        import torch
+        from jaxtyping import Float
+
+        Batch = TypeVar("Batch")
+
+
+        class Unit(Generic[Batch]):
+            def __init__(self):
+                self.scale = torch.ones(3)
+
+
+        def run(unit: Unit[Batch], images: Float[torch.Tensor, "batch 3 height width"]):
+            use(unit.scale)  #: unit.scale => kind=tensor
+            use(images)  #: images => kind=tensor
+    """,
     "attributes that are filled in later": """
         from typing import Optional
 

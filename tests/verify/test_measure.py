@@ -323,3 +323,13 @@ def test_without_any_time_left_nothing_is_started(program: tuple[Session, Clock,
     (found,) = session.measurement().comparisons
     assert found.verdict is Verdict.UNMEASURED
     assert session.notes[0].startswith("the time was up before anything could be timed")
+
+
+@pytest.mark.parametrize(("busy", "most"), [(1.0, 8), (2.5, 6), (12.6, 1), (None, 8)])
+def test_programs_that_keep_all_processors_busy_take_turns_also_while_nothing_is_timed(
+    program: tuple[Session, Clock, list[Program]], busy: float | None, most: int
+) -> None:
+    session, _, _ = program
+    session.examinations[ORIGINAL] = replace(session.examinations[ORIGINAL], busy=busy)
+    assert session._parallel(99) == session._costs().parallel == most
+    assert session._parallel(4) == min(most, 4)

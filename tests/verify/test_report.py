@@ -29,11 +29,15 @@ from torchlint.verify.results import (
     ORIGINAL,
     TOGETHER,
     Agreement,
+    AppliedFix,
     Comparison,
     Curve,
+    Examination,
     Interval,
     Line,
+    Machine,
     Measurement,
+    Results,
     Roles,
     Variant,
     Verdict,
@@ -261,6 +265,28 @@ def test_the_speed_up_is_the_headline(synthetic: ModuleType) -> None:
     }
     assert told["verify"] == [("1.34×", "as fast with all fixes")]
     assert told["bench"] == told["unfit"] == []
+
+
+def test_without_a_speed_up_the_outcome_says_why() -> None:
+    fixes = tuple(
+        AppliedFix(code, "a-rule", "Read it after the loop", "safe", "train.py", row)
+        for code, row in (("TL202", 3), ("TL302", 5))
+    )
+    variants = (Variant(ORIGINAL), Variant(TOGETHER, ("TL202", "TL302"), fixes))
+
+    def told(verdict: Verdict) -> str:
+        found = Measurement(
+            "train.py",
+            variants=variants,
+            examinations=(Examination(ORIGINAL), Examination(TOGETHER)),
+            comparisons=(Comparison(TOGETHER, verdict, "the time was up"),),
+        )
+        machine = Machine("cuda")
+        page = report.render(Results("verify", "0", "2026-01-01T00:00:00+00:00", 1.0, machine, (found,)))
+        return " ".join(page.replace("\N{NO-BREAK SPACE}", " ").split())
+
+    assert "It is unclear whether the program is faster with both fixes." in told(Verdict.UNCLEAR)
+    assert "The program with both fixes was not timed." in told(Verdict.UNMEASURED)
 
 
 def test_a_variant_leads_to_its_diff(synthetic: ModuleType) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -244,16 +246,51 @@ def test_without_a_peak_the_rest_is_said_not_to_be_seen() -> None:
 
 
 def test_advice_has_the_bytes_and_only_considerable_ones() -> None:
-    dropped, states, activations, half = words.memory_advice(measured(SEEN))
+    dropped, states, activations, half, sharded = words.memory_advice(measured(SEEN))
     assert dropped.startswith("`zero_grad(set_to_none=True)`") and dropped.endswith(
         "100 MiB (10 % of the peak)"
     )
     assert states == "the optimizer's state in 8 bits would take about 149 MiB less (15 % of the peak)"
     assert activations == "checkpointing of activations could spare 600 MiB at most (60 % of the peak)"
     assert half.startswith("half the batch") and half.endswith("300 MiB at most (30 % of the peak)")
+    assert sharded == (
+        "sharding weights, gradients and states over 2 GPUs (FSDP) could take 200 MiB less on each "
+        "(20 % of the peak)"
+    )
     assert SEEN.roles is not None
     inferring = replace(SEEN, roles=Roles(weights=100 * MIB, when="forward pass"))
     assert words.memory_advice(measured(inferring)) == []
+
+
+def test_activations_are_told_apart_where_the_allocator_says_what_became_of_them() -> None:
+    assert SEEN.roles is not None
+    found = measured(replace(SEEN, roles=replace(SEEN.roles, activations=400 * MIB, full_precision=True)))
+    assert "activations 400 MiB, workspace and inputs 200 MiB, cache" in words.memory_told(found, ORIGINAL)
+    told = words.memory_advice(found)
+    assert "checkpointing of activations could spare 400 MiB at most (40 % of the peak)" in told
+    assert (
+        "activations in bfloat16, with autocast, could take 200 MiB less at most (20 % of the peak)" in told
+    )
+    # Half of a batch needs half of the inputs and of the workspace, too.
+    assert any(text.startswith("half the batch") and "300 MiB" in text for text in told)
+    drawing = figures.memory(found, [ORIGINAL], "m1")
+    assert drawing is not None and ">workspace and inputs<" in drawing.svg and words.REST not in drawing.svg
+    most = measured(replace(SEEN, roles=replace(SEEN.roles, activations=5000 * MIB)))
+    assert "activations 600 MiB, workspace and inputs 0" not in words.memory_told(most, ORIGINAL)
+    assert "activations 600 MiB, cache" in words.memory_told(most, ORIGINAL)
+
+
+def test_advice_on_sharding_is_for_programs_that_train_and_do_not_shard() -> None:
+    assert SEEN.roles is not None
+
+    def told(ranks: int, **changed: Any) -> str:
+        seen = replace(SEEN, roles=replace(SEEN.roles or Roles(), **changed))
+        advice = words.memory_advice(replace(measured(seen), ranks=ranks))
+        return "".join(text for text in advice if "sharding" in text)
+
+    assert "over 4 GPUs (FSDP) could take 300 MiB less" in told(4)
+    assert told(4, sharded=True) == ""
+    assert told(1, differentiates=False, states=0, weights=800 * MIB) == ""
 
 
 @pytest.mark.parametrize(
@@ -371,6 +408,89 @@ def test_lines_come_with_the_roles(device: Counting, project: Path) -> None:
     step(model, optimizer, before=lambda: setattr(device, "most", 10))
     lines = watched.stop(1)["lines"]
     assert [(line["file"], line["row"]) for line in lines] == [("net.py", 3), ("net.py", 2), ("", 0)]
+
+
+def test_activations_are_what_a_backward_pass_releases() -> None:
+    events = [
+        allocated(1, 10),  # an input, which outlives the step
+        allocated(2, 20),
+        allocated(3, 30),
+        *freed(3, 30),  # a temporary of the forward pass
+        allocated(3, 40),
+        allocated(4, 50),  # the workspace of the backward pass, at its peak
+        *freed(4, 50),
+        *freed(3, 40),
+        allocated(5, 5),
+        *freed(2, 20),
+        *freed(1, 10),
+    ]
+    # Allocations and releases; "free_completed" is none.
+    before, end = 5, 10
+    assert allocations.activations(events, [(before, end)]) == (20 + 40) * MIB
+    assert allocations.activations(events, [(before, 8), (8, end)]) == (20 + 40) * MIB
+    assert allocations.activations(events, []) == 0
+    assert allocations.activations([], [(before, end)]) == 0
+
+
+def test_what_was_released_before_the_peak_is_no_activation_of_it() -> None:
+    events = [
+        allocated(1, 10),
+        *freed(1, 10),
+        allocated(1, 20),
+        allocated(2, 70),
+        *freed(2, 70),
+        *freed(1, 20),
+    ]
+    assert allocations.activations(events, [(3, 6)]) == 20 * MIB
+
+
+def test_backward_passes_are_placed_in_the_history(device: Counting, project: Path) -> None:
+    model, optimizer = program()
+    step(model, optimizer)
+    counts = iter([100, 103, 107])
+    device.allocator_events = lambda: next(counts)  # type: ignore[method-assign]
+    device.kept = [
+        *(allocated(number, 10) for number in (1, 2, 3)),
+        allocated(4, 20),
+        *freed(1, 10),
+        *freed(2, 10),
+        *freed(4, 20),
+        *freed(3, 10),
+    ]
+    watched = roles.Roles(device, [model], [optimizer], project)
+    watched.start()
+    step(model, optimizer, before=lambda: setattr(device, "most", 10))
+    assert watched.stop(1)["activations"] == 20 * MIB, "the third goes when the pass has ended"
+
+
+def test_without_a_backward_pass_activations_are_not_told_apart(device: Counting, project: Path) -> None:
+    model, optimizer = program()
+    device.kept = history(project)
+    watched = roles.Roles(device, [model], [optimizer], project)
+    watched.start()
+    model(torch.ones(8, 64))
+    assert "activations" not in watched.stop(1), "a graph that nobody uses may hold them"
+
+
+def test_full_precision_is_float32_without_autocast(
+    device: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "torch._dynamo.utils", raising=False)
+
+    def found(model: nn.Module, *, autocast: bool = False) -> bool:
+        watched = roles.Roles(device, [model], [])
+        watched.start()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            pass
+        return bool(watched.stop(1)["full_precision"])
+
+    assert found(nn.Linear(2, 2))
+    assert not found(nn.Linear(2, 2, dtype=torch.bfloat16))
+    assert not found(nn.Linear(2, 2), autocast=True)
+    assert not found(nn.ReLU())
+    compiled = SimpleNamespace(counters={"frames": {"ok": 1}})
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", compiled)
+    assert not found(nn.Linear(2, 2)), "what compiled code does is not seen"
 
 
 @pytest.fixture

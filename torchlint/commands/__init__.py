@@ -97,9 +97,10 @@ class Group(click.Group):
         if word == "help" and not os.path.lexists(word):
             return [*args[at + 1 :], "--help"]
         if word.isidentifier() and not os.path.lexists(word):
-            from torchlint.options import did_you_mean
+            from torchlint.options import did_you_mean, key, settings
 
-            hint = did_you_mean(word, self._lazy)
+            switches = {key(name) for name, setting in settings().items() if setting.cli}
+            hint = f"; did you mean `--{word}`?" if word in switches else did_you_mean(word, self._lazy)
             if hint:
                 raise click.UsageError(f"there is no command and no file `{word}`{hint}", ctx)
         return [self._default, *args]

@@ -24,7 +24,7 @@ from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import WINDOWS, Terminal, is_terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import UNTREATED, Diagnostic, Severity
-from torchlint.files import Discovery, absolute, discover, repository
+from torchlint.files import Discovery, absolute, discover, matches, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
 from torchlint.project.layout import Layouts
 from torchlint.render.report import STDIN, Report, visible, visible_lines
@@ -489,6 +489,12 @@ def _debug_settings(terminal: Terminal, resolver: Resolver, settings: Mapping[Pa
         if line not in told:
             told.add(line)
             terminal.debug(f"{path}: {line}")
+    for chosen in {resolver.settings(path.parent): None for path in settings}:
+        own = chosen.options
+        by_pattern = (*own.per_file_ignores, *own.extend_per_file_ignores, *own.per_file_severity)
+        for pattern in dict.fromkeys(pattern for pattern, _ in by_pattern):
+            if not any(matches(pattern, path) for path in settings):
+                terminal.debug(f"`{pattern.text}` matches none of these files")
 
 
 def _check_stdin(

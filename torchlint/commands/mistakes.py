@@ -29,10 +29,14 @@ def _meant(error: click.NoSuchOption) -> str:
     """
     from torchlint.options import did_you_mean
 
+    word = error.option_name.lstrip("-")
+    root = error.ctx.find_root().command if error.ctx is not None else None
+    if isinstance(root, click.Group) and error.ctx is not None and word in root.list_commands(error.ctx):
+        return f"; `torchlint {word}` is a command"
     parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
     spelled = (word for parameter in parameters for word in (*parameter.opts, *parameter.secondary_opts))
     known = [word.removeprefix("--") for word in spelled if word.startswith("--")]
-    return re.sub(r"`(?=\w)", "`--", did_you_mean(error.option_name.lstrip("-"), known))
+    return re.sub(r"`(?=\w)", "`--", did_you_mean(word, known))
 
 
 def _place(error: click.BadParameter, parameter: click.Parameter) -> str:

@@ -12,7 +12,7 @@ import click
 from torchlint import effects, impact, links, registry
 from torchlint.commands import Failure, completion
 from torchlint.commands.mistakes import Choice
-from torchlint.commands.terminal import Terminal, shared_parameters
+from torchlint.commands.terminal import Terminal, is_terminal, shared_parameters
 from torchlint.render import page
 from torchlint.rule import Rule
 from torchlint.selectors import UnknownSelectorError
@@ -48,7 +48,7 @@ def _run(
         described = [_described(rule) for rule in chosen]
         terminal.out(json.dumps(described if every or len(chosen) > 1 else described[0], indent=2) + "\n")
     elif every:
-        terminal.out(_table(chosen))
+        terminal.out(_table(chosen, terminal.width if is_terminal(sys.stdout) else None))
     else:
         text = "\n".join(page.render(rule) for rule in chosen)
         terminal.out(_rendered(text) if terminal.colored(sys.stdout) else text)
@@ -92,7 +92,8 @@ def _code(section: str) -> list[str]:
     return _PROGRAM.findall(section)
 
 
-def _table(rules: list[Rule]) -> str:
+def _table(rules: list[Rule], columns: int | None) -> str:
+    """Return a line for each rule; within so many columns, what it finds is wrapped below."""
     rows = [
         (
             rule.code,
@@ -104,10 +105,14 @@ def _table(rules: list[Rule]) -> str:
         for rule in rules
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
-    return "".join(
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)) + f"  {row[4]}\n"
-        for row in rows
-    )
+    heads = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)) for row in rows]
+    if columns is None:
+        return "".join(f"{head}  {row[4]}\n" for head, row in zip(heads, rows, strict=True))
+    import textwrap
+
+    indent = " " * (widths[0] + 2)
+    told = (textwrap.fill(row[4], columns, initial_indent=indent, subsequent_indent=indent) for row in rows)
+    return "".join(f"{head.rstrip()}\n{about}\n" for head, about in zip(heads, told, strict=True))
 
 
 def _rendered(markdown: str) -> str:

@@ -16,3 +16,5 @@ class Facet(enum.IntEnum):
     """What it has under the names that are asked for."""
     TEXT = 3
     """Every byte."""
+    SCREEN = 4
+    """Which of the words are in it by which it is decided that a rule can find nothing."""

@@ -167,7 +167,7 @@ class Project:
         and of configurations that these name.
         """
         others = self.index.around(file)
-        self._rests[file] = self._rests.get(file, 0) | self.index.ranked(others, Facet.WORDS)
+        self._rests[file] = self._rests.get(file, 0) | self.index.ranked((file, *others), Facet.SCREEN)
         configs = {path for other in (file, *others) for path in self.index.configs.named(other)}
         every = (*others, *sorted(configs))
         return JoinedWords([own, *(self._words_of(each, own.vocabulary) for each in every)])

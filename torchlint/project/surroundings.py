@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from torchlint import reading
 from torchlint.project.layout import Layout
-from torchlint.project.traces import Rests
-from torchlint.source import Source, SourceError
+from torchlint.project.traces import Changes, Rests
+from torchlint.source import Source, SourceError, read_bytes
 
 if TYPE_CHECKING:
     from torchlint.project.project import Project
@@ -55,6 +55,23 @@ class Surroundings:
         if self._present is not None:
             for text in texts.values():
                 self._present[1].holds(text)
+
+    def changes(self, changed: Iterable[tuple[Source, Source]], asked: Iterable[str]) -> Changes:
+        """Return what the change of some files means to the others, by their texts before and now."""
+        from torchlint.project.records import Records
+
+        records = Records({}, {}) if self._records is None else self._records()
+        return Changes(changed, asked, records, self._text)
+
+    def _text(self, file: Path) -> str:
+        """Return the text of a program as it counts; nothing of a notebook or what cannot be read."""
+        if file in self._texts:
+            return self._texts[file].text
+        try:
+            data = self._contents.get(file) or read_bytes(file)
+            return reading.from_bytes(data, file).text if file.suffix == ".py" else ""
+        except SourceError:
+            return ""
 
     def project(self, root: Path | None) -> Project | None:
         """Return the project with this root, with all that was computed for the files before;

@@ -13,19 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import reduce
 from hashlib import sha256
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchlint import reading
+from torchlint.documents import is_document
 from torchlint.project.facets import Facet
 from torchlint.project.layout import Layout
 from torchlint.project.roots import INIT, SETTINGS
-from torchlint.source import SourceError, is_file, read_bytes
+from torchlint.source import Source, SourceError, is_file, read_bytes
 
 if TYPE_CHECKING:
     from torchlint.project.faces import Face
-    from torchlint.project.records import Records
+    from torchlint.project.records import Record, Records
 
 _LARGEST_METADATA = 1_000_000
 
@@ -66,6 +69,69 @@ class Rests:
             for facet in {*self.facets, *other.facets}
         }
         return Rests(facets, self.asked | other.asked)
+
+
+class Changes:
+    """What some files held before, and what they hold now.
+
+    ``asked`` is all that texts were asked for, and ``text`` gives that of a file that has not changed.
+    """
+
+    def __init__(
+        self,
+        changed: Iterable[tuple[Source, Source]],
+        asked: Iterable[str],
+        records: Records,
+        text: Callable[[Path], str],
+    ) -> None:
+        self._asked = frozenset(asked)
+        self._records = records
+        self._text = text
+        self._screened: dict[Path, int] = {}
+        self._faces = {now.path: self._faces_of(before, now) for before, now in changed}
+        self._known: dict[tuple[Path, Facet], bool] = {}
+
+    def _faces_of(self, before: Source, now: Source) -> tuple[Face, Face] | None:
+        """Return the faces of both texts; None if each facet of them counts as another."""
+        if is_document(now.path):
+            return None
+        old, new = self._records.of(before), self._records.of(now)
+        return (_face_of(before, old), _face_of(now, new)) if old.leads_as(new) else None
+
+    def concern(self, file: Path, rests: Rests) -> bool:
+        """Return whether what was found in a file may be something else now, apart from its own changes."""
+        for facet, files in rests.facets.items():
+            changed = [each for each in files & self._faces.keys() if each != file]
+            changed = [each for each in changed if self._is_changed(each, facet)]
+            if changed and (facet is not Facet.SCREEN or self._lets_more_through(changed, files)):
+                return True
+        return False
+
+    def _lets_more_through(self, changed: Iterable[Path], files: Iterable[Path]) -> bool:
+        """Return whether files that lend one their words have by now one that none of them had before."""
+        faces = [self._faces[each] for each in changed]
+        come = reduce(or_, (now.screened & ~before.screened for before, now in filter(None, faces)), 0)
+        for each in files:
+            if not come:
+                break
+            come &= ~self._had(each)
+        return bool(come) or None in faces
+
+    def _had(self, file: Path) -> int:
+        """Return which words of the screen a file had before."""
+        from torchlint.project.faces import screened
+
+        if file not in self._screened:
+            faces = self._faces.get(file)
+            self._screened[file] = screened(self._text(file)) if faces is None else faces[0].screened
+        return self._screened[file]
+
+    def _is_changed(self, file: Path, facet: Facet) -> bool:
+        key = file, facet
+        if key not in self._known:
+            faces = self._faces[file]
+            self._known[key] = faces is None or not faces[0].as_asked(faces[1], facet, self._asked)
+        return self._known[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +272,29 @@ class Contents:
         if changed is None or len(trace.runs) % 2:
             return None
         count = len(layout.every)
+        screened: list[int] = []
         for number in numbers(trace.runs):
             facet, rank = divmod(number, count)
-            if rank in changed and not self._is_alike(*changed[rank], facet, trace.asked):
+            if facet == Facet.SCREEN:
+                screened.append(rank)
+            elif rank in changed and not self._is_alike(*changed[rank], facet, trace.asked):
                 return None
+        if self._lets_more_through(screened, changed, trace):
+            return None
         words = self._words(trace.asked)
         if words is None:
             return None
         self._asked.update(words)
         return Trace(self.snapshot(layout), "", trace.runs)
+
+    def rests(self, layout: Layout, trace: Trace) -> Rests:
+        """Return what a result depends on by its trace."""
+        words, every = self._words(trace.asked), layout.every
+        found: dict[Facet, set[Path]] = {}
+        for number in numbers(trace.runs):
+            facet, rank = divmod(number, len(every))
+            found.setdefault(Facet.TEXT if words is None else Facet(facet), set()).add(every[rank])
+        return Rests({facet: frozenset(files) for facet, files in found.items()}, frozenset(words or ()))
 
     def _since(self, layout: Layout, snapshot: str) -> dict[int, tuple[str, str]] | None:
         """Return the files that have changed since a snapshot, by their places:
@@ -244,6 +324,19 @@ class Contents:
                 self._alike[key] = old.as_asked(new, Facet(facet), words)
         return self._alike[key]
 
+    def _lets_more_through(
+        self, screened: Sequence[int], changed: Mapping[int, tuple[str, str]], trace: Trace
+    ) -> bool:
+        """Return whether files that lend one their words have by now one that none of them had before."""
+        pairs = [changed[rank] for rank in screened if rank in changed]
+        if all(self._is_alike(*pair, Facet.SCREEN, trace.asked) for pair in pairs):
+            return False
+        keys = self._kept("snapshots", trace.snapshot)
+        faces = [self._face(keys[rank]) for rank in screened]
+        had = reduce(or_, (face.screened for face in faces if face is not None), 0)
+        present = [self._face(now) for _, now in pairs]
+        return any(face is None or bool(face.screened & ~had) for face in present)
+
     def _words(self, asked: str) -> list[str] | None:
         words = self._kept("asked", asked)
         return words if isinstance(words, list) and all(type(word) is str for word in words) else None
@@ -267,8 +360,6 @@ class Contents:
 
     def _make_faces(self) -> None:
         """Make the faces of all files that belong to snapshots of this run and have none yet."""
-        from torchlint.project.faces import Face
-
         records, kept = self._records(), self._memory().get("faces", {})
         for layout in self._layouts.values():
             for file in layout.files:
@@ -279,8 +370,7 @@ class Contents:
                     data = self._data(file)
                     if sha256(data).hexdigest().startswith(key):
                         source = reading.from_bytes(data, file, notebook=file in layout.notebooks)
-                        made = records.of(source).definitions
-                        self._faces[key] = Face.of(source, [(each.name, int(each.kind)) for each in made])
+                        self._faces[key] = _face_of(source, records.of(source))
                 except SourceError:
                     continue
 
@@ -300,6 +390,12 @@ class Contents:
             "asked": _latest({asked: words, **memory.get("asked", {})}, {asked: words}),
             "faces": {key: face for key, face in faces.items() if key in used},
         }
+
+
+def _face_of(source: Source, record: Record) -> Face:
+    from torchlint.project.faces import Face
+
+    return Face.of(source, [(each.name, int(each.kind)) for each in record.definitions])
 
 
 def _latest(every: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,12 +61,13 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
 
 
 def _impact(diagnostic: Diagnostic) -> str:
-    """Return how much is at stake, and why: how often the place runs,
+    """Return how much is at stake, and why: how often the place runs, or what makes little of it,
     and what was gained in the benchmark.
     """
     often = diagnostic.frequency.told if diagnostic.frequency is not None else None
     gained = gain(diagnostic.code).told
-    told = diagnostic.impact.label + (f", {often}" if often else "")
+    why = often if diagnostic.slight is None else visible(diagnostic.slight)
+    told = diagnostic.impact.label + (f", {why}" if why else "")
     return told + (f" ({gained} in the rule's benchmark)" if gained else "")
 
 

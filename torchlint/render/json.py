@@ -48,6 +48,7 @@ def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
         "frequency": None if diagnostic.frequency is None else diagnostic.frequency.label,
         "help": diagnostic.help,
         "impact": diagnostic.impact.label,
+        "impact_reason": diagnostic.slight,
         "location": _place(diagnostic.start),
         "message": diagnostic.message,
         "name": diagnostic.name,

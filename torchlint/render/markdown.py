@@ -47,6 +47,7 @@ def _row(report: Report, diagnostic: Diagnostic) -> str:
     if url is not None:
         rule = f'<a href="{_text(url)}">{rule}</a>'
     impact = "–" if diagnostic.code in UNTREATED else diagnostic.impact.label
+    impact += f", {_text(diagnostic.slight)}" if diagnostic.slight is not None else ""
     cells = (
         diagnostic.severity.value,
         impact,

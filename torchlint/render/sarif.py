@@ -226,6 +226,7 @@ def _properties(diagnostic: Diagnostic) -> dict[str, Any]:
     return {
         "impact": diagnostic.impact.label,
         **({"frequency": often.label} if often is not None else {}),
+        **({"impactReason": diagnostic.slight} if diagnostic.slight is not None else {}),
         **({"advice": True} if diagnostic.advice else {}),
     }
 

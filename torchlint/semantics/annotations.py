@@ -130,7 +130,7 @@ class Annotations:
         return value if value.kind is Kind.CLASS else UNKNOWN
 
     def _generic(self, node: cst.Subscript) -> Value:
-        head = (self.names.qualified(node.value) or "").rpartition(".")[2]
+        package, _, head = (self.names.qualified(node.value) or "").rpartition(".")
         if head in ("Type", "type") and isinstance(node.slice[0].slice, cst.Index):
             return self._class(node.slice[0].slice.value)
         inner = [
@@ -138,8 +138,10 @@ class Annotations:
             for element in node.slice
             if isinstance(element.slice, cst.Index)
         ]
-        if head in ("Optional", "Union", "Final", "Annotated", "ClassVar") and inner:
-            return join(inner[:1] if head == "Annotated" else inner)
+        if package == "jaxtyping" or head == "Annotated":
+            return inner[0] if inner else UNKNOWN  # ``Float[Tensor, "batch 3"]``
+        if head in ("Optional", "Union", "Final", "ClassVar") and inner:
+            return join(inner)
         if head in ("List", "list", "Sequence", "Iterable", "Iterator", "Set", "set", "Collection") and inner:
             kind = Kind.ITERATOR if head in ("Iterable", "Iterator") else Kind.LIST
             return Value(kind, item=inner[0] if inner[0].known else None)
@@ -151,4 +153,5 @@ class Annotations:
         if head in ("Dict", "dict", "Mapping", "OrderedDict", "DefaultDict") and len(inner) == 2:
             return Value(Kind.DICT, item=inner[1] if inner[1].known else None)
         outer = self.promised(node.value)
-        return outer if outer.kind in (Kind.LOADER, Kind.DATASET) else UNKNOWN
+        of_project = isinstance(outer.definition, cst.ClassDef)  # ``Unit[Batch]`` is an instance of ``Unit``
+        return outer if of_project or outer.kind in (Kind.LOADER, Kind.DATASET) else UNKNOWN

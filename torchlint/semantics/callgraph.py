@@ -14,7 +14,7 @@ from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.names import BindingKind, ScopeKind
+from torchlint.semantics.names import Binding, BindingKind, ScopeKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import BOTTOM, Kind, Value
@@ -175,7 +175,9 @@ class CallGraph:
         Among them those of a method that it stands in for, whatever they are made through. They are neither
         all that there are, nor does each of them run it.
         """
-        if self.link is None or function.name.value.startswith("__") or function.name.value == "forward":
+        name = function.name.value
+        special = name == "forward" or (name.startswith("__") and name != "__call__")
+        if self.link is None or special:
             return ()
         methods = (function, *self._overridden(function))
         graphs = {
@@ -518,21 +520,129 @@ class CallGraph:
         return bindings[0].name if bindings[0].scope.node is function else None
 
     def literal(self, node: cst.BaseExpression) -> cst.BaseExpression:
-        """Return the dict or list display that a variable stands for,
+        """Return the dict or list display that an expression stands for,
         if it can be no other and stays unchanged.
+
+        That is one with a name, one in a dict of settings (``config["loader"]``), or what a function returns.
         """
-        if not isinstance(node, cst.Name):
-            return node
-        binding = self.names.assignment(node)
-        value = binding.value if binding is not None else None
-        if binding is None or not isinstance(value, (cst.Dict, cst.List, cst.Tuple, cst.Call)):
-            return node
-        for read in self.names.uses(binding):
-            holder = self.tree.parent(read)
-            unpacked = isinstance(holder, cst.Arg) and bool(holder.star)
-            if not unpacked:
+        match node:
+            case cst.Name():
+                binding = self.names.assignment(node)
+                value = binding.value if binding is not None else None
+                displayed = isinstance(value, (cst.Dict, cst.List, cst.Tuple, cst.Call))
+                if binding is None or value is None or not displayed:
+                    return node
+                unpacked = all(self._is_unpacked(read) for read in self.names.uses(binding))
+                return value if unpacked else node
+            case cst.Subscript():
+                return self._entry(node) or node
+            case cst.Call():
+                function = self._function_named(node.func)
+                display = self.returned_display(function) if function is not None else None
+                return display or node
+            case _:
                 return node
-        return value
+
+    def _is_unpacked(self, node: cst.BaseExpression) -> bool:
+        holder = self.tree.parent(node)
+        return isinstance(holder, cst.Arg) and bool(holder.star)
+
+    def _entry(self, node: cst.Subscript) -> cst.BaseExpression | None:
+        """Return the dict in a dict of the module level that is read: ``config["loader"]``."""
+        named, keys = _keyed(node)
+        binding = self._only_definition(named)
+        return self.kept_entry(binding, keys) if keys and binding is not None else None
+
+    @remembered
+    def kept_entry(self, binding: Binding, keys: tuple[str, ...]) -> cst.Dict | None:
+        """Return the dict at some keys of a dict, if no code changes it or hands it on."""
+        if binding.scope is not self.names.module_scope or binding.path:
+            return None
+        found = binding.value
+        for key in keys:
+            if not isinstance(found, cst.Dict):
+                return None
+            entries = [each for each in found.elements if not _is_keyed(each, None)]
+            if len(entries) < len(found.elements):
+                return None
+            found = next((each.value for each in reversed(entries) if _is_keyed(each, key)), None)
+        reads = (*self.names.uses(binding), *self.names.uses_elsewhere(binding))
+        kept = all(self.counterpart_of(read).leaves(read, keys) for read in reads)
+        return found if isinstance(found, cst.Dict) and kept else None
+
+    def counterpart_of(self, node: cst.CSTNode) -> CallGraph:
+        """Return the call graph of the file that a node belongs to."""
+        return self if self.link is None else self.counterpart(self.link.home(node))
+
+    def leaves(self, read: cst.BaseExpression, keys: tuple[str, ...]) -> bool:
+        """Return whether a read of a dict leaves what it has at some keys as it is."""
+        whole, taken = read, 0
+        while isinstance(around := self.tree.parent(whole), cst.Subscript) and around.value is whole:
+            key = _key(around)
+            if key is None:
+                return False
+            whole, taken = around, taken + 1
+            if taken <= len(keys) and key != keys[taken - 1]:
+                return True  # It is of another entry.
+        if isinstance(around, (cst.AssignTarget, cst.AugAssign, cst.Del)):
+            return False
+        return taken > len(keys) or self._is_unpacked(whole)
+
+    def _only_definition(self, node: cst.BaseExpression) -> Binding | None:
+        """Return the only definition of a name, or of what another file of the project defines."""
+        found = self.names.bindings(node) if isinstance(node, cst.Name) else ()
+        if len(found) != 1 or found[0].kind is BindingKind.IMPORT:
+            target = self.names.imported(node)
+            found = target if isinstance(target, tuple) else ()
+        return found[0] if len(found) == 1 else None
+
+    def _function_named(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
+        """Return the function that a name stands for, by names alone."""
+        binding = self._only_definition(node)
+        function = binding.node if binding is not None else None
+        return function if isinstance(function, cst.FunctionDef) and not function.decorators else None
+
+    @remembered
+    def returned_display(self, function: cst.FunctionDef) -> cst.Tuple | cst.Dict | None:
+        """Return the tuple or dict that a function makes anew and returns, whatever it is called with."""
+        own = [
+            statement
+            for statement in self.tree.within(function, self.tree.nodes(cst.Return, cst.Yield))
+            if self.names.scope(statement).node is function
+        ]
+        match own:
+            case [cst.Return(value=cst.Tuple() | cst.Dict() as display)] if function.asynchronous is None:
+                return display
+        return None
+
+
+def _keyed(node: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[str, ...]]:
+    """Return what is indexed and the keys, if all of them are spelt out: ``config["data"]["loader"]``."""
+    keys: list[str] = []
+    while isinstance(node, cst.Subscript):
+        key = _key(node)
+        if key is None:
+            return node, ()
+        keys.insert(0, key)
+        node = node.value
+    return node, tuple(keys)
+
+
+def _key(node: cst.Subscript) -> str | None:
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(evaluated_value=str(key))))]:
+            return key
+    return None
+
+
+def _is_keyed(element: cst.BaseDictElement, key: str | None) -> bool:
+    """Return whether an element of a dict display has a key;
+    with None, whether it has one that is not spelt out.
+    """
+    match element:
+        case cst.DictElement(key=cst.SimpleString(evaluated_value=str(own))):
+            return own == key
+    return key is None
 
 
 def _is_name_of(node: cst.BaseExpression, function: Function) -> bool:

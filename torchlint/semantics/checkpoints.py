@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -70,30 +72,49 @@ def loads_published_weights(module: Module) -> bool:
     A function for that is called, an option asks for them, their address is there, a model loads itself, or
     inherits how to.
     """
+    return next(_published(module), None) is not None
+
+
+def _published(module: Module) -> Iterator[cst.CSTNode]:
+    """Yield what says that models are filled with weights that somebody else has trained."""
     tree = module.tree
     for name in tree.nodes(cst.Name):
         if name.value in _PUBLISHED or name.value.startswith("pretrained") or name.value == "init_ckpt":
-            return True
+            yield name
         if name.value.endswith(_LOADING_THEMSELVES):
-            return True
-    if any(_is_loaded_by_heirs(module, definition) for definition in tree.nodes(cst.ClassDef)):
-        return True
+            yield name
+    yield from (each for each in tree.nodes(cst.ClassDef) if _is_loaded_by_heirs(module, each))
     for call in tree.nodes(cst.Call):
         if (module.names.qualified(call.func) or "").startswith("torch.hub.load"):
-            return True
+            yield call
         match call.func:
             case cst.Attribute(value=cst.Name("self"), attr=cst.Name("load_state_dict")):
-                return True
-    return any(is_stored_weights(string.raw_value) for string in tree.nodes(cst.SimpleString))
+                yield call
+    yield from (text for text in tree.nodes(cst.SimpleString) if is_stored_weights(text.raw_value))
 
 
 @remembered
 def trains_from_scratch(module: Module) -> bool:
     """Return whether the program trains the models of a file itself,
     and nobody has published weights for them.
+
+    Weights of a library's models, such as the features of a perceptual loss, are not theirs.
     """
     files = (module, *module.companions(*PUBLISHED))
-    return module.mentions(*_TRAINING) and not any(map(loads_published_weights, files))
+    return module.mentions(*_TRAINING) and all(
+        _fills_model_of_library(each, node) for each in files for node in _published(each)
+    )
+
+
+def _fills_model_of_library(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether a node stands in the call that makes a model that only a library defines."""
+    return any(
+        isinstance(call, cst.Call)
+        and module.qualified(call.func) is not None
+        and module.value(call.func).definition is None
+        and module.value(call).kind is Kind.MODULE
+        for call in (node, *module.tree.ancestors(node))
+    )
 
 
 def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:

@@ -170,12 +170,23 @@ class _Interval(NamedTuple):
 
     def _changes(self, variable: Variable) -> bool:
         leader = _sharing(self.module).get(variable, variable)
-        both = _settings(self.module, variable), _writes(self.module, leader)
-        if any(self._meets(changes) for changes in both):
+        writes = (_writes(self.module, each) for each in self._perhaps_one(leader))
+        if any(self._meets(changes) for changes in (_settings(self.module, variable), *writes)):
             return True
         functions = _functions_of_settings(self.module, variable) | _functions_of_writes(self.module, leader)
         elsewhere = any(self._is_elsewhere(function, variable) for function in functions)
         return elsewhere and self._meets(_opaque_calls(self.module, self.function))
+
+    def _perhaps_one(self, leader: Variable) -> set[Variable]:
+        """Return what stands for the objects that may be one with those of ``leader``.
+
+        Callers may pass the same tensor for two parameters.
+        """
+        parameters = _parameters(self.module, self.function)
+        group = _groups(self.module).get(leader, [leader])
+        if parameters.isdisjoint(group):
+            return {leader}
+        return {leader, *(_sharing(self.module).get(each, each) for each in parameters)}
 
     def _meets(self, changes: Sequence[Change]) -> bool:
         """Return whether one of some changes, which are in the order of time, is made in between."""
@@ -218,6 +229,19 @@ class _Interval(NamedTuple):
             and self.module.function(change.node) is self.function
             and not any(self.module.tree.contains(gone, change.node) for gone in self.without)
         )
+
+
+@remembered
+def _parameters(module: Module, function: Function | None) -> frozenset[Variable]:
+    """Return the parameters of a function, but for ``self``."""
+    scope = module.names.scope_of(function) if function is not None else None
+    if scope is None:
+        return frozenset()
+    return frozenset(
+        (scope, name)
+        for name, bindings in scope.bindings.items()
+        if name not in ("self", "cls") and any(each.kind is BindingKind.PARAMETER for each in bindings)
+    )
 
 
 def _owner(scope: Scope) -> cst.CSTNode | None:

@@ -18,7 +18,7 @@ from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import FUNCTIONS, Function
 from torchlint.semantics.inference import Inference
-from torchlint.semantics.lexicon import Role, begins, has, names_model
+from torchlint.semantics.lexicon import Role, begins, has, names_model, names_test_case
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, Names
 from torchlint.semantics.phases import is_training_step, training_steps
@@ -52,9 +52,26 @@ class Context(IdentityEnum):
     """Runs only with releases that lack something."""
 
     @property
+    def told(self) -> str:
+        """The context in words, such as "in a test"."""
+        return _TOLD[self]
+
+    @property
     def measures(self) -> bool:
         """Whether the place is there to take times, which it has to take right."""
         return self is Context.BENCHMARK
+
+
+_TOLD: Final = {
+    Context.TEST: "in a test",
+    Context.DEBUG: "only runs for debugging",
+    Context.PLOTTING: "in a plot",
+    Context.TEACHING: "in a tutorial",
+    Context.BENCHMARK: "in a benchmark",
+    Context.CONVERSION: "in a conversion of a checkpoint",
+    Context.HOST_ONLY: "only runs on the CPU",
+    Context.OLD_RELEASE: "only runs with old releases",
+}
 
 
 class _Act(IdentityEnum):
@@ -206,6 +223,8 @@ class Contexts(Part):
             return Context.HOST_ONLY
         if isinstance(function, cst.FunctionDef) and self._tests(function):
             return Context.TEST
+        if owner is not None and names_test_case(owner.name.value):
+            return Context.TEST
         return (
             self._purpose(function, function.name.value if isinstance(function, cst.FunctionDef) else "")
             or self.context(function)  # where it is defined
@@ -260,13 +279,15 @@ class Contexts(Part):
         """
         if _required(function):
             return False
-        named = function.name.value.startswith("test_")
-        if not named and not self._makes_up_data:
+        named, bare = function.name.value.startswith("test_"), function.name.value == "test"
+        if not (named or bare or self._makes_up_data):
             return False
         acts = self._acts(function)
         checks = bool(self.tree.within(function, self.tree.nodes(cst.Assert))) or _Act.CHECKS in acts
         if not named:
             answers = any(each.value is not None for each in self.tree.within(function, self._returns))
+            if bare and checks and not answers and not self.tree.within(function, self.tree.nodes(cst.For)):
+                return True  # It goes through no data: a test of an example, not the test of a model.
             return checks and not answers and _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS)
         if _Act.DATA in acts:
             return checks and self._is_collected

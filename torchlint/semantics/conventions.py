@@ -211,6 +211,11 @@ def imports_torch(names: Names) -> bool:
     return any("torch" in root for root in _roots(names))
 
 
+def uses_torch(names: Names) -> bool:
+    """Return whether a file imports torch, or a library that is built on it."""
+    return imports_torch(names) or not _BUILT_ON_TORCH.isdisjoint(_roots(names))
+
+
 def _roots(names: Names) -> set[str]:
     """Return the packages that a file imports anything of, anywhere."""
     dotted = [*(dotted for dotted, _ in _imported(names)), *names.star_modules]

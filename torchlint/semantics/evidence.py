@@ -17,7 +17,12 @@ from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.serving import applies_operator, is_of_engine, operations
+from torchlint.semantics.serving import (
+    applies_operator,
+    is_of_engine,
+    operations,
+    stands_in_elsewhere,
+)
 from torchlint.semantics.spellings import is_place_of_model, last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
@@ -132,7 +137,10 @@ class _Shown(Part):
             return True
         if self.evidence is not Evidence.CPU:
             return True
-        return any(applies_operator(self.module, function) for function in functions)
+        return any(
+            applies_operator(self.module, function) or stands_in_elsewhere(self.module, function)
+            for function in functions
+        )
 
     @cached_property
     def evidence(self) -> Evidence:

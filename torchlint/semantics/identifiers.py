@@ -68,6 +68,9 @@ def is_below(dotted: str, packages: Iterable[str]) -> bool:
     return any(dotted == package or dotted.startswith(f"{package}.") for package in packages)
 
 
+_SWITCHES = {"store_true": False, "store_false": True}
+
+
 def setting_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
     """Return the default of what an attribute reads: an option of the command line,
     or a field of a dataclass.
@@ -107,10 +110,28 @@ def option_default(module: Module, name: str) -> cst.BaseExpression | None:
     return found[0] if len(alike) == 1 else None
 
 
-@remembered
+def switch_default(module: Module, name: str) -> bool | None:
+    """Return what ``add_argument("--compile", action="store_true")`` says of an option that is not given.
+
+    None if the program has no such option of that name, or some that differ.
+    """
+    options = _options(module, name)
+    if not options:
+        options = [given for other in module.companions("add_argument") for given in _options(other, name)]
+    actions = [given.get("action") for given in options]
+    found = {_SWITCHES.get(str(module.value(action).constant)) if action else None for action in actions}
+    return found.pop() if len(found) == 1 else None
+
+
 def _option_defaults(module: Module, name: str) -> list[cst.BaseExpression]:
     """Return the defaults of the options of a name in one file."""
-    found: list[cst.BaseExpression] = []
+    return [given["default"] for given in _options(module, name) if "default" in given]
+
+
+@remembered
+def _options(module: Module, name: str) -> list[dict[str, cst.BaseExpression]]:
+    """Return the keywords with which one file adds options of a name."""
+    found: list[dict[str, cst.BaseExpression]] = []
     for call in module.tree.nodes(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "add_argument":
             continue
@@ -122,6 +143,6 @@ def _option_defaults(module: Module, name: str) -> list[cst.BaseExpression]:
         given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
         if "dest" in given:
             flags = [str(module.value(given["dest"]).constant)]
-        if name in flags and "default" in given:
-            found.append(given["default"])
+        if name in flags:
+            found.append(given)
     return found

@@ -81,6 +81,7 @@ from torchlint.semantics.values import (
     dict_item,
     each_of,
     field,
+    filled_in,
     item_of,
     join,
     join_devices,
@@ -923,7 +924,7 @@ class Inference:
             # ``decay: torch.Tensor``, which all that is seen calls with a number.
             promised = declared is not None and declared.tensorlike and passed.kind is Kind.NUMBER
             if fits or promised or (passed.kind is Kind.MODULE and self._leaves_open(declared)):
-                return passed
+                return passed if declared is None else filled_in(passed, declared)
         if declared is not None and declared.known:
             if declared.tensorlike and passed is not None and passed is not BOTTOM:
                 return declared.on(passed.device)
@@ -1541,11 +1542,19 @@ class Inference:
         found = solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
         if found.device is Device.CPU and found.kind in (Kind.STRING, Kind.DEVICE):
             # ``if not torch.cuda.is_available(): args.device = "cpu"``: it was something else before.
-            return UNKNOWN if all(self._is_conditional(each.target) for each in assigned) else found
+            return UNKNOWN if all(self._builds_on_former(each, spelt) for each in assigned) else found
         return found
 
-    def _is_conditional(self, node: cst.CSTNode) -> bool:
-        return any(isinstance(branch.construct, cst.If) for branch in self.flow.branches(node))
+    def _builds_on_former(self, assignment: AttributeBinding, spelt: str) -> bool:
+        """Return whether an assignment leaves what an attribute was before, or makes something of that:
+        ``args.device = torch.device(args.device)``.
+        """
+        if any(isinstance(branch.construct, cst.If) for branch in self.flow.branches(assignment.target)):
+            return True
+        return assignment.value is not None and any(
+            isinstance(part, cst.Attribute) and dotted_text(part) == spelt
+            for part in self.tree.descendants(assignment.value)
+        )
 
     @solved(UNKNOWN)
     def _assigned_by_callers(self, binding: Binding, attr: str) -> Value:

@@ -671,6 +671,9 @@ class Role(IdentityEnum):
     ENGINE_START = "compile_or_warm_up_model init_device load_model load_weights profile_run warm_up"
     """Is done once, before an inference engine serves."""
 
+    INITIALIZATION = "init initialise initialize"
+    """Gives what a run goes on with its first value."""
+
     REHEARSAL = "capture dummy warmup"
     """Runs before what counts, with made-up inputs, or to record what is run later."""
 
@@ -795,6 +798,11 @@ def names_model(name: str | None) -> bool:
     if name is None or name[:1].isupper() or begins(name, *_DOINGS) or has(name, Role.SIZE):
         return False
     return name == "module" or denotes(name, Role.MODEL, Role.POLICY, Role.NETWORK)
+
+
+def names_test_case(name: str | None) -> bool:
+    """Return whether a name is that of a class of unit tests, as ``ModelTestCase`` is."""
+    return name is not None and words(name)[-2:] == ("test", "case")
 
 
 def names_tokenizer(name: str | None) -> bool:

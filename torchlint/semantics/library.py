@@ -275,7 +275,8 @@ class Library:
             return NUMBER
         if dotted in ("torch.__version__", "os.sep", "sys.platform"):
             return STRING
-        if (name[:1].isupper() and not (name.isupper() and len(name) > 3)) or (
+        constant = name.isupper() and len(name) > 3 and head not in ("torch.nn", "torch.optim")
+        if (name[:1].isupper() and not constant) or (
             head == "builtins" and name in ("int", "float", "str", "bool", "list", "dict")
         ):
             return Value(Kind.CLASS, cls=dotted)
@@ -994,6 +995,8 @@ class Library:
             targets = [str(self._value(given).constant), *self.evaluator.names.either_qualified(given)]
             if any(target is not None and target.startswith("torch.cuda.") for target in targets):
                 return Device.ACCELERATOR
+            if any(target in results.LEGACY_CONSTRUCTORS for target in targets):
+                return Device.CPU
         return None
 
     def _cast_to(self, base: Value, node: cst.Call) -> str | None:

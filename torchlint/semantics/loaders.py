@@ -17,14 +17,23 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
-from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.api.frameworks import PLACING_BATCHES
+from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, MOVES_TO_ACCELERATOR
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.configured import instantiated, parses_training_arguments
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.flow.graph import Function
-from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion, names_tokenizer
+from torchlint.semantics.lexicon import (
+    Role,
+    begins,
+    ends,
+    has,
+    names_criterion,
+    names_device,
+    names_tokenizer,
+)
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import leads_outside
@@ -636,6 +645,50 @@ class Loaders(Part):
             isinstance(b, cst.IfExp) and Kind.NONE in {self.module.value(x).kind for x in (b.body, b.orelse)}
             for b in branches
         )
+
+
+@remembered
+def feeds_batches_as_they_come(module: Module, loop: cst.For) -> bool:
+    """Return whether a loop gives a model the batches of a loader, which are in host memory,
+    and nothing in its function moves any tensor.
+
+    Then the model is there as well. A framework may move them all the same, and so may the model itself.
+    """
+    if not places.over_loader(module, loop) or module.mentions(*PLACING_BATCHES):
+        return False
+    tree = module.tree
+    given = [
+        call
+        for call in tree.within(loop.body, tree.nodes(cst.Call))
+        if module.value(call.func).kind is Kind.MODULE
+        and any(_is_item_of(module, argument.value, loop) for argument in call.args)
+    ]
+    around = module.function(loop) or tree.root
+    passes = (callee for call in given for callee in module.callees(call))
+    return bool(given) and not any(_moves_something(module, each) for each in (around, *passes))
+
+
+def _is_item_of(module: Module, node: cst.BaseExpression, loop: cst.For) -> bool:
+    """Return whether a variable has what a loop gives it, or a part of that: ``x``, ``batch[0]``."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
+    return bool(bindings) and all(module.tree.contains(loop.target, each.node) for each in bindings)
+
+
+@remembered
+def _moves_something(module: Module, around: cst.CSTNode) -> bool:
+    """Return whether code moves a tensor or makes one on a device, whatever that is."""
+    home = module.home(around)
+    return any(
+        last_name(call.func) in _TAKING_AWAY
+        or ends(last_name(call.func), Role.SENDING)
+        or any(names_device(argument.keyword.value) for argument in call.args if argument.keyword is not None)
+        for call in home.tree.within(around, home.tree.nodes(cst.Call))
+    )
+
+
+_TAKING_AWAY = MOVES_TO_ACCELERATOR | {"to", "type", "copy_"}
 
 
 @traced(Through.ITEMS | Through.PARAMETERS)

@@ -840,10 +840,14 @@ class Names:
         return found
 
     def _is_in_force(self, binding: Binding, at: cst.CSTNode) -> bool:
-        """Return whether an import of the module level has been made whenever code at ``at`` runs."""
-        later = self.tree.order[binding.node] > self.tree.order[at]
-        always = self.tree.parents[self.tree.statement(binding.node)] is self.tree.root
-        return always and not (later and self.scope(at) is self.module_scope)
+        """Return whether an import of the module level has been made whenever code at ``at`` runs.
+
+        One that stands below may be yet to come: a function can be called before the file is read to its end.
+        """
+        order = self.tree.order
+        return self.tree.parents[self.tree.statement(binding.node)] is self.tree.root and (
+            order[binding.node] < order[at]
+        )
 
 
 def _root(scope: Scope) -> Root:

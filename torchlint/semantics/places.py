@@ -141,6 +141,7 @@ _Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
 
 # A function, whether it runs for each item that it yields, and on which conditions.
 _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
+_Way: TypeAlias = "tuple[_Run, tuple[cst.BaseExpression, ...]]"
 
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
@@ -580,6 +581,8 @@ class Places(Part):
             if heat is Heat.COLD:
                 continue
             if self._rarely_reached(node, loop):
+                if heat is Heat.HOT and self._work_of(loop).trains and not self._is_short(loop):
+                    return None, None  # few steps come to it, however often there are steps
                 restricted = True
             elif heat is Heat.HOT and not (self._is_short(loop) and self._rarely_reached(loop, around)):
                 return Hot(loop, (), self._work_of(loop).reason), None
@@ -617,30 +620,35 @@ class Places(Part):
 
     def _trains_under(self, holder: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Return whether ``node`` stands in a branch that computes gradients every so many rounds,
-        however many.
+        or takes the step for which they were accumulated, however many.
 
         Where it is known how many, they have to be few, and the loop must not train beside the branch.
         """
         if not isinstance(holder, cst.If) or not self.tree.contains(holder.body, node):
             return False
         if self._throttling.is_of_open_period(holder.test):
-            return self._computes_gradients(holder.body)
+            return self._computes_gradients(holder.body, stepping=True)
         if not self._throttling.is_of_learning(holder.test) or not self._computes_gradients(holder.body):
             return False
         loops = self.module.flow.statement_loops(holder)
         around = loops[0] if loops else self.module.function(holder)
         return around is not None and not self._computes_gradients(around.body, beside=holder)
 
-    def _computes_gradients(self, body: cst.CSTNode, beside: cst.CSTNode | None = None) -> bool:
-        """Return whether code trains, perhaps ``beside`` a part of it that counts for nothing."""
+    def _computes_gradients(
+        self, body: cst.CSTNode, beside: cst.CSTNode | None = None, *, stepping: bool = False
+    ) -> bool:
+        """Return whether code trains, perhaps ``beside`` a part of it that counts for nothing.
+
+        With ``stepping``, the step of an optimizer is enough.
+        """
+        causes = (Cause.GRADIENTS, Cause.OPTIMIZER_STEP) if stepping else (Cause.GRADIENTS,)
         done = [
             self._work_of_call(call)
             for call in self.tree.within(body, self.tree.nodes(cst.Call))
             if beside is None or not self.tree.contains(beside, call)
         ]
         return any(
-            work is not None
-            and (work.training_steps or (work.trains and work.reason.cause is Cause.GRADIENTS))
+            work is not None and (work.training_steps or (work.trains and work.reason.cause in causes))
             for work in done
         )
 
@@ -658,15 +666,16 @@ class Places(Part):
     def _hot_function(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
         """Return what ``hot`` does, for what a function does when called (or when it yields) on some
         conditions.
+
+        A way by what changes or stores a model, which is mostly done once, is taken where there is no other.
         """
         start = (function, streaming, conditions)
         seen: set[_Run] = {start}
-        waiting: deque[tuple[Function, bool, _Conditions, tuple[cst.BaseExpression, ...]]] = deque(
-            [(*start, ())]
-        )
+        waiting: deque[_Way] = deque([(start, ())])
+        at_last: deque[_Way] = deque()
         warm: Hot | None = None
-        while waiting:
-            current, streaming, conditions, path = waiting.popleft()
+        while waiting or at_last:
+            (current, streaming, conditions), path = (waiting or at_last).popleft()
             reason = self._every_step(current)
             if reason is not None:
                 return Hot(current, path, reason)
@@ -688,7 +697,7 @@ class Places(Part):
                     if key not in seen:
                         seen.add(key)
                         if self._may_be_hot(outer, key[1]):
-                            waiting.append((*key, onward))
+                            (at_last if _administers(outer) else waiting).append((key, onward))
         return warm
 
     @solved(False)
@@ -900,7 +909,7 @@ class Places(Part):
             or any(
                 not self._rarely_reached(call, function)
                 for call in self._held[function][0]
-                if (done := self._work_of_call(call)) is not None and done.trains
+                if (done := self._work_of_call(call)) is not None and done.trains and not done.starts
             )
         )
 
@@ -1143,6 +1152,11 @@ def _is_cached(module: Module, function: cst.FunctionDef) -> bool:
     if not names.isdisjoint(("lru_cache", "cache")):
         return True
     return "cached_property" in names and not is_made_each_step(module, function)
+
+
+def _administers(function: Function) -> bool:
+    """Return whether a function changes or stores a model, going by its name."""
+    return isinstance(function, cst.FunctionDef) and begins(function.name.value, Role.CONVERSION)
 
 
 def _is_something(value: Value) -> bool:

@@ -9,6 +9,7 @@ it calls.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
@@ -114,11 +115,13 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
     """
     if is_of_engine(module, function) or function.name.value in operations(module):
         return True
+    if stands_in_elsewhere(module, function):
+        return True
     if function.name.value in _ON_LOGITS and _has_role(module, function):
         return True
     if _is_for_other_class(module, function) or applies_operator(module, function):
         return True
-    if _is_own_helper(module, function):
+    if _is_own_helper(module, function) or begins(function.name.value, Role.INITIALIZATION):
         return False  # Whether its callers do, they say themselves.
     return not _is_protocol(module, function) and any(
         asks(param.name.value, Role.PASS_INPUT) and _is_of_tensors(module, param)
@@ -145,13 +148,50 @@ def operations(module: Module) -> frozenset[str]:
 
 def _is_for_other_class(module: Module, function: cst.FunctionDef) -> bool:
     """Return whether a function in another one is made to be the ``forward`` of a class
-    that is defined elsewhere.
+    that is defined elsewhere, or of one of its instances.
     """
     match function:
-        case cst.FunctionDef(name=cst.Name(value="forward"), params=cst.Parameters(params=[first, *_])):
-            within = module.function(function)
-            return first.name.value == "self" and within is not None and _holder(module, function) is None
+        case cst.FunctionDef(name=name, params=cst.Parameters(params=[first, *_])):
+            if first.name.value != "self" or _holder(module, function) is not None:
+                return False
+            within = module.function(function) is not None
+            return within and (name.value == "forward" or name.value in _made_forward(module))
     return False
+
+
+@remembered
+def _made_forward(module: Module) -> frozenset[str]:
+    """Return the functions of a file that become the ``forward`` of what it is given:
+    ``setattr(module, "forward", f.__get__(module))`` and ``module.forward = f``.
+    """
+    found: set[str] = set()
+    for use in module.tree.nodes(cst.Assign, cst.Call):
+        match use:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Attribute(attr=cst.Name("forward")))], value=value
+            ):
+                found.update(_bound(module, value))
+            case cst.Call(
+                func=cst.Name("setattr"), args=[_, cst.Arg(value=cst.SimpleString() as name), given]
+            ) if name.raw_value == "forward":
+                found.update(_bound(module, given.value))
+    return frozenset(found)
+
+
+def _bound(module: Module, method: cst.BaseExpression) -> Iterator[str]:
+    """Yield the name of the function that is bound to an instance: ``MethodType(f, x)``,
+    ``f.__get__(x)``, also by way of a variable.
+    """
+    assigned = module.names.assignment(method) if isinstance(method, cst.Name) else None
+    if isinstance(method, cst.Name):
+        yield method.value
+    match method if assigned is None else assigned.value:
+        case cst.Call(func=cst.Attribute(value=cst.Name(function), attr=cst.Name("__get__"))):
+            yield function
+        case cst.Call(func=func, args=[cst.Arg(value=cst.Name(function)), _]) if (
+            last_name(func) == "MethodType"
+        ):
+            yield function
 
 
 @solved(nothing=False)
@@ -222,6 +262,45 @@ def _put_into_torch(module: Module, assigned: cst.Assign) -> cst.BaseExpression 
             name = module.qualified(target) or ""
             return assigned.value if name.startswith("torch.nn.functional.") else None
     return None
+
+
+@remembered
+def _put_into_models(module: Module) -> dict[str, list[cst.Name]]:
+    """Return the functions that assignments of a file put in the place of those of libraries of models,
+    by name: ``modeling_llama.apply_rotary_pos_emb = rotate``.
+    """
+    found: dict[str, list[cst.Name]] = {}
+    for node in module.tree.nodes(cst.Assign):
+        match node:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Attribute(attr=replaced) as target)],
+                value=cst.Name() as function,
+            ) if (module.qualified(target) or "").startswith(_OF_MODELS) and not asks(
+                replaced.value, Role.ENGINE_START
+            ):
+                found.setdefault(function.value, []).append(function)
+    return found
+
+
+_OF_MODELS = ("diffusers.", "sglang.", "transformers.", "vllm.")
+"""Where the functions are that models run where they are given tensors."""
+
+
+def stands_in_elsewhere(module: Module, function: cst.FunctionDef) -> bool:
+    """Return whether a function that is given tensors is put in the place of one of a library of models,
+    in its own file or in one that imports it.
+    """
+    if _holder(module, function) is not None or not any(
+        _is_of_tensors(module, param) for param in function.params.params
+    ):
+        return False
+    name = function.name.value
+    users = [] if module.link is None else module.link.users(module, (name,), many=True)
+    return any(
+        user.value(given).definition is function
+        for user in (module, *users)
+        for given in _put_into_models(user).get(name, ())
+    )
 
 
 def _is_own_helper(module: Module, function: cst.FunctionDef) -> bool:

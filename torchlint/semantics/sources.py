@@ -527,7 +527,8 @@ def _by_builtin(call: cst.Call, name: str, path: Path) -> list[Source] | None:
         named = [a for a in given if a.keyword is not None and path[0] in (a.keyword.value, Item.ANY)]
         return [*whole, *onward(*(a.value for a in named), path=path[1:])]
     if name in _SEQUENCES:
-        return [Source(argument.value, (Item.EACH, *path[1:])) for argument in given[_SEQUENCES[name]]]
+        positional = [argument.value for argument in given if argument.keyword is None]
+        return onward(*positional[_SEQUENCES[name]], path=(Item.EACH, *path[1:]))
     if len(path) > 1 and isinstance(path[1], int):
         if name == "builtins.enumerate" and path[1] == 1 and given:
             return [Source(given[0].value, (Item.EACH, *path[2:]))]
@@ -566,6 +567,7 @@ _SEQUENCES = dict.fromkeys(
     [
         *("builtins.frozenset", "builtins.iter", "builtins.list", "builtins.reversed", "builtins.set"),
         *("builtins.sorted", "builtins.tuple", "collections.deque", "itertools.cycle", "itertools.islice"),
+        *("random.choices", "random.sample"),
     ],
     slice(1),
 )

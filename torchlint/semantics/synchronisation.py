@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 _CONVERTING_METHODS = frozenset({"item", "tolist"})
 _CONVERTING_BUILTINS = frozenset({"float", "int", "bool", "complex"})
 _CONVERTING_FUNCTIONS = frozenset(
-    {"builtins.range", "numpy.float64", "operator.index", "random.sample", "struct.pack", "torch.manual_seed"}
+    {"builtins.range", "numpy.float64", "operator.index", "random.sample", "struct.pack"}
+    | {"torch.Size", "torch.manual_seed"}
 )
 # Links between a host copy and the conversion for whose sake it was made: ``x.detach().cpu().item()``.
 _LINKS = frozenset(
@@ -896,10 +897,17 @@ def written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpres
             yield from arguments
         elif (
             name == "set_postfix"
-            or name in _CHART_METHODS
+            or (name in _CHART_METHODS and not _is_used(module, call))
             or (name in ("log", "print") and _is_run(module, owner))
         ):
             yield from _within(module, arguments)
+
+
+def _is_used(module: Module, call: cst.Call) -> bool:
+    """Return whether a variable or a container keeps what a call gives: a writer gives nothing,
+    a layer of the same name does.
+    """
+    return isinstance(module.tree.parent(call), (cst.Assign, cst.AugAssign, cst.Arg, cst.Return))
 
 
 def _within(module: Module, expressions: list[cst.BaseExpression]) -> Iterator[cst.BaseExpression]:

@@ -319,11 +319,18 @@ class Throttling(Part):
     def _is_past_mark(self, left: cst.BaseExpression, right: cst.BaseExpression, greater: bool) -> bool:
         """Return whether it is ``seen >= mark + interval``, where the loop sets ``mark = seen``: whether so
         much has gone by.
+
+        Without a loop, it is an attribute that keeps the mark until the next call of the function.
         """
         ahead, behind = (left, right) if greater else (right, left)
         around = next(iter(self.module.flow.statement_loops(left)), None)
-        marks = self._marks(around) if around is not None else {}
-        if not marks:
+        function = self.module.function(left)
+        if around is not None:
+            marks = self._marks(around)
+        elif function is not None:
+            kept = self._marks(function).items()
+            marks = {mark: counters for mark, counters in kept if mark.startswith("self.")}
+        else:
             return False
         compared = {spelt for side in (ahead, behind) for spelt in self._variables(side)}
         counters = set(self._variables(ahead))

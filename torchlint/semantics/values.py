@@ -469,6 +469,16 @@ def field(value: Value, key: object) -> Value | None:
     return next((held for name, held in value.fields if name == key), None)
 
 
+def filled_in(value: Value, promised: Value) -> Value:
+    """Return a container, with what is promised of its items where they are not known themselves."""
+    item = promised.item
+    if item is None or value.kind is not promised.kind or value.kind not in (Kind.DICT, Kind.LIST):
+        return value
+    fields = tuple((key, held if held.known else item.on(held.device)) for key, held in value.fields)
+    bare = value.item is None and not value.elements and not fields
+    return value._replace(fields=fields, item=item if bare else value.item)
+
+
 def each_of(values: Collection[Value]) -> Value | None:
     """Return what several things are that a program goes through one by one; None if there are none.
 

@@ -40,6 +40,7 @@ def report(diagnostic: Diagnostic, places: Places) -> tuple[str, types.Diagnosti
         data={
             "name": diagnostic.name,
             "impact": diagnostic.impact.label,
+            "impactReason": diagnostic.slight,
             "fix": fix and {"message": fix.message, "applicability": fix.applicability.label},
         },
     )

@@ -226,6 +226,12 @@ class Roles:
     """By how much the states of Adam would be smaller in 8 bits."""
     spared_factored: int = 0
     """By how much they would be smaller as Adafactor keeps them."""
+    activations: int | None = None
+    """What was kept for a backward pass at the peak; None where no history is kept."""
+    full_precision: bool = False
+    """Whether all parameters are float32, and nothing was seen to run under autocast."""
+    sharded: bool = False
+    """Whether each rank holds a part of the parameters."""
     lines: tuple[Allocation, ...] = ()
     """What was allocated since the step began, most bytes first; none where no history is kept."""
 

@@ -91,8 +91,10 @@ WORKED = (Verdict.LESS_WORK, Verdict.SAME_WORK, Verdict.MORE_WORK)
 PERIODIC = 0.2
 """The share by which what only some steps do has to change to be worth a word: there are few of them."""
 
+ACTIVATIONS, WORKSPACE = "activations", "workspace and inputs"
 REST, CACHE = "activations and workspace", "cache and fragmentation"
-"""The parts of the memory that no tensor of the program's modules and optimizers accounts for."""
+"""The parts of the memory that no tensor of the program's modules and optimizers accounts for; the third
+stands for the first two where they cannot be told apart."""
 
 CONSIDERABLE = 0.1
 """The share of the peak from which on it is worth a word what would make it lower."""
@@ -365,7 +367,12 @@ def memory_parts(measurement: Measurement, variant: str) -> list[tuple[str, int]
         ("buffers", roles.buffers),
     ]
     if seen.peak_allocated is not None:
-        parts.append((REST, max(0, seen.peak_allocated - sum(size for _, size in parts))))
+        rest = max(0, seen.peak_allocated - sum(size for _, size in parts))
+        if roles.activations is None:
+            parts.append((REST, rest))
+        else:
+            kept = min(roles.activations, rest)
+            parts += [(ACTIVATIONS, kept), (WORKSPACE, rest - kept)]
         if seen.peak_reserved is not None:
             parts.append((CACHE, max(0, seen.peak_reserved - seen.peak_allocated)))
     return parts
@@ -412,19 +419,25 @@ def memory_advice(measurement: Measurement) -> list[str]:
     roles = seen.roles
     if roles is None or not seen.peak_allocated:
         return []
-    rest = dict(memory_parts(measurement, ORIGINAL))[REST]
+    parts = dict(memory_parts(measurement, ORIGINAL))
+    rest = parts.get(REST) or parts[ACTIVATIONS] + parts[WORKSPACE]
     return [
         f"{text.format(size(value))} ({percent(value / seen.peak_allocated)} of the peak)"
         f"{_tried(measurement, code) if code else ''}"
-        for code, text, value in _spared(roles, rest)
+        for code, text, value in _spared(roles, rest, measurement.ranks)
         if value >= CONSIDERABLE * seen.peak_allocated
     ]
 
 
-def _spared(roles: Roles, rest: int) -> list[tuple[str, str, int]]:
+def _spared(roles: Roles, rest: int, ranks: int) -> list[tuple[str, str, int]]:
     """Return what spares how many bytes, with the rule whose fix does it, if any."""
     # In an optimizer's step, and without one, nothing is kept for a backward pass.
     kept = rest if roles.differentiates else 0
+    activations = kept if roles.activations is None else min(roles.activations, kept)
+    # With one GPU, what a second one would be worth.
+    ranks = max(ranks, 2)
+    replicated = roles.weights + roles.gradients + roles.states
+    trains = roles.differentiates or roles.states > 0
     return [
         (
             "TL302",
@@ -433,8 +446,18 @@ def _spared(roles: Roles, rest: int) -> list[tuple[str, str, int]]:
         ),
         ("", "the optimizer's state in 8 bits would take about {} less", roles.spared_8bit),
         ("", "the state of Adafactor, which trains differently, would take {} less", roles.spared_factored),
-        ("", "checkpointing of activations could spare {} at most", kept),
+        ("", "checkpointing of activations could spare {} at most", activations),
+        (
+            "",
+            "activations in bfloat16, with autocast, could take {} less at most",
+            activations // 2 if roles.full_precision else 0,
+        ),
         ("", "half the batch, with gradients accumulated over two, could spare {} at most", kept // 2),
+        (
+            "",
+            f"sharding weights, gradients and states over {ranks} GPUs (FSDP) could take {{}} less on each",
+            replicated * (ranks - 1) // ranks if trains and not roles.sharded else 0,
+        ),
     ]
 
 

@@ -221,10 +221,30 @@ class Gradients(Part):
             return isinstance(index, cst.Index) and self.module.value(index.value).constant is MISSING
         return False
 
-    @property
-    def taken_for_granted(self) -> bool:
-        """Whether a helper without a backward of its own reads a gradient and does not ask for None."""
-        return any(each._takes_for_granted for each in (self, *map(Gradients.of, self._others)))
+    def taken_for_granted(self, call: cst.Call) -> bool:
+        """Return whether code reads a gradient that ``call`` has cleared, and does not ask for None.
+
+        It has no backward of its own, or runs none after it has called what clears.
+        """
+        taken = any(each._takes_for_granted for each in (self, *map(Gradients.of, self._others)))
+        return taken or self._read_by_callers(call)
+
+    def _read_by_callers(self, cleared: cst.Call) -> bool:
+        """Return whether a function that leads to ``cleared`` reads a gradient before the next backward."""
+        seen, pending = set[cst.CSTNode](), [cleared]
+        while pending:
+            place = pending.pop()
+            home = Gradients.of(self.module.home(place))
+            if place is not cleared and home._read_before_backward(place, None, home._reads):
+                return True
+            function = home.module.function(place)
+            following = home._backwards(function)
+            order = home.tree.order
+            if function is None or function in seen or any(order[place] < order[each] for each in following):
+                continue
+            seen.add(function)
+            pending += home.module.callers(function)
+        return False
 
     @property
     def _others(self) -> Sequence[Module]:
@@ -232,12 +252,8 @@ class Gradients(Part):
 
     @cached_property
     def _takes_for_granted(self) -> bool:
-        functions = {self.module.function(read) for read in self._reads if self._is_called(read)}
+        functions = {self.module.function(read) for read in self._reads}
         return any(not self._backwards(function) for function in functions)
-
-    def _is_called(self, read: cst.Attribute) -> bool:
-        function = self.module.function(read)
-        return isinstance(function, cst.FunctionDef) and bool(self.module.callers(function))
 
     @cached_property
     def _captured(self) -> bool:

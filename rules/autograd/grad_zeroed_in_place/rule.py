@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Frequency, Impact
+from torchlint.diagnostics import Fix, Frequency
 from torchlint.fixes import filled_by_callers, replace, safe, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
@@ -131,7 +131,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
         return
     edits = set_argument(module, call, "set_to_none", "True")
     gradients = Gradients.of(module)
-    told = gradients.taken_for_granted or gradients.tells_none(call)
+    told = gradients.taken_for_granted(call) or gradients.tells_none(call)
     others = module.companions(*_LAYERED)
     uneven = any(map(_leaves_layers_out, (module, *others))) or any(map(_picks_models, others))
     chosen = filled_by_callers(module, argument.node)
@@ -152,7 +152,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
         remedy="Pass `set_to_none=True`",
         frequency=Frequency.STEP,
         # Who installs a release since 2.0 has the default.
-        impact=Impact.LOW if not asked and module.target.admits("2.0") else Impact.HIGH,
+        slight="the default since torch 2.0" if not asked and module.target.admits("2.0") else None,
     )
 
 

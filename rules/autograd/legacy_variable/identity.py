@@ -77,7 +77,7 @@ def _is_noticed(module: Module, use: Use) -> Verdict[bool]:
             return any(isinstance(o, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for o in operators)
         case UseKind.RETURNED | UseKind.YIELDED | UseKind.ELEMENT | UseKind.STORED | UseKind.UNPACKED:
             return True
-        case UseKind.ELSEWHERE:
+        case UseKind.OTHER | UseKind.ELSEWHERE:  # a key of a dict, above all
             return True
     return False
 

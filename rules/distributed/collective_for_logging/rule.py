@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
@@ -92,7 +91,7 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
             "`sync_dist=True` synchronizes all ranks in every step; log with `on_step=False, on_epoch=True`",
             remedy="Log with `on_step=False, on_epoch=True`",
             # A few numbers are reduced, and without it each rank draws a curve of its own.
-            impact=Impact.LOW,
+            slight="only a few numbers are reduced",
         )
         return
     found = Collectives.of(module).reduction(call)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -81,5 +80,5 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
         "`DataParallel` copies the model to every device in each forward pass; use one process per device",
         severity=NOTE if found is Replication.FALLBACK else None,
         remedy=remedy,
-        impact=Impact.LOW,
+        slight="a process per device is a rewrite",
     )

@@ -346,10 +346,15 @@ def _is_view(module: Module, tensor: cst.BaseExpression) -> bool:
     )
 
 
+_NUMBERS = {"torch.zeros": "0", "torch.zeros_like": "0", "torch.ones": "1", "torch.ones_like": "1"}
+
+
 def _scattered(module: Module, node: cst.Subscript, assigned: cst.BaseExpression) -> str:
     """Return what puts values that were selected before where a mask holds, one after another."""
     mask = mask_of(module, node)
     assert mask is not None
+    if isinstance(assigned, cst.Call) and (number := _NUMBERS.get(module.qualified(assigned.func) or "")):
+        return f"Assign the number itself: `{inline(module, node.value)}[{inline(module, mask)}] = {number}`"
     code = f"{inline(module, node.value)}.masked_scatter_({inline(module, mask)}, {inline(module, assigned)})"
     return f"Use `{code}`; the mask needs as many dimensions as the tensor"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Impact
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
@@ -77,7 +78,9 @@ def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Findi
         return
     elsewhere = [] if found.made in (None, call) else [(found.made, "created from a float64 array here")]
     remedy = as_spelt(module, call, _remedy(module, call, found.cause))
-    yield Finding(call, _MESSAGES[found.cause], related=tuple(elsewhere), remedy=remedy)
+    # Nobody sets the default dtype by oversight.
+    impact = Impact.LOW if found.cause is Cause.DEFAULT else Impact.HIGH
+    yield Finding(call, _MESSAGES[found.cause], related=tuple(elsewhere), remedy=remedy, impact=impact)
 
 
 _TAKING_DTYPES = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})

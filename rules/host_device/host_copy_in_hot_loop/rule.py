@@ -141,7 +141,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     else:
         message = f"`{what}` blocks on a device-to-host copy {when(module, hot)}"
     if handed_to(module, call, packs_sequences):
-        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
+        impact, remedy = stake(module, call, slight=True), LENGTHS_FOR_PACKING
+        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, impact=impact)
         return
     needless = still_on_host(module, tensor)
     narrowed = None if needless or in_forward(hot) else narrowed_by(module, call)
@@ -168,7 +169,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         slight = False
     else:
         slight = not smaller and (
-            beside_staying_wait(module, call, hot) or (not needless and keeps_results(module, call, hot))
+            purpose
+            or beside_staying_wait(module, call, hot)
+            or (not needless and keeps_results(module, call, hot))
         )
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:

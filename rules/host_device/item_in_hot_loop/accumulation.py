@@ -24,6 +24,7 @@ from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.values import Kind
 
 from ..dimensionless import formats_as_number, is_single_number
+from ..needs import logs_tensors
 from ..remedies import has_no_graph
 from .effects import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from .totals import NARROW, Content, Reads, content, read_with, reads, summed
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 _KEEPERS = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault"})
 _DISPLAYS = (cst.Tuple, cst.List, cst.Dict)
 _DOUBLES = frozenset({"torch.float64", "torch.double"})
-_WIDE = frozenset({"torch.float32", "torch.float64"})
 # What may put the program on a device that has no double precision, such as Apple's.
 _PERHAPS_SINGLE = frozenset({"accelerator", "fabric", "hpu", "mps", "npu", "xpu"})
 _PLACING = (
@@ -102,15 +102,7 @@ def is_logged(module: Module, call: cst.Call) -> bool:
         display = module.tree.parent(holder)
         holder = module.tree.parent(display) if isinstance(display, cst.Dict) else None
     log = module.tree.parent(holder) if isinstance(holder, cst.Arg) else None
-    function = module.function(call)
-    owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
-    if owner is None or not isinstance(log, cst.Call) or module.callees(log):
-        return False
-    match log.func:
-        case cst.Attribute(value=cst.Name("self"), attr=cst.Name("log" | "log_dict")):
-            return module.classes.info(owner).lightning
-        case _:
-            return False
+    return isinstance(log, cst.Call) and logs_tensors(module, log)
 
 
 def log_tensor(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
@@ -147,11 +139,17 @@ def _plain_conversion(module: Module, call: cst.Call) -> bool:
 
 
 def _width(module: Module, tensor: cst.BaseExpression) -> str:
-    """Return the cast that keeps a sum of ``tensor`` from no longer growing after some hundred terms.
+    """Return the cast with which a sum of ``tensor`` comes to what it came to in Python's numbers.
 
-    To single precision, and to double precision where a file of the program uses that on tensors.
+    To double precision, which those have. Where a device may not have that, to single precision, so that the
+    sum goes on growing after some hundred terms, unless a file of the program uses double precision there.
     """
-    if module.value(tensor).dtype in _WIDE:
+    dtype = module.value(tensor).dtype
+    if dtype == "torch.float64":
+        return ""
+    if _has_double(module):
+        return ".double()"
+    if dtype == "torch.float32":
         return ""
     files = (module, *module.companions("float64", "double"))
     return ".double()" if any(map(_uses_double, files)) else ".float()"

@@ -51,6 +51,7 @@ _HOST_METHODS = frozenset(
         "writerows",
     ]
 )
+_SHOWING = frozenset({"print", "str", "repr", "ascii", "format"})
 _OF_BITS = (cst.LeftShift, cst.RightShift, cst.BitAnd, cst.BitOr, cst.BitXor)
 _DIVIDING = (cst.Divide, cst.FloorDivide, cst.Modulo)
 _ZERO_DIVISION = frozenset({"ZeroDivisionError", "ArithmeticError", "Exception", "BaseException"})
@@ -130,6 +131,8 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
     if package == "builtins":
         if name in ("len", "bool", "isinstance", "id", "type"):
             return Effect.NONE if name in ("len", "bool") else Effect.NOTICED
+        if name in _SHOWING:
+            return Effect.BREAKS  # People would read `tensor(0.3466, device='cuda:0')`.
         if many:
             return Standing(call) if name in ("sum", "max", "min") else Effect.NOTICED
         if name in ("float", "int", "complex"):

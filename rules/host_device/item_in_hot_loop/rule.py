@@ -31,7 +31,7 @@ from torchlint.semantics.values import Kind
 
 from ..decisions import Outcome, at_stake, instead, outcome
 from ..destinations import steps_environment, writes_out
-from ..needs import Need, needed_on_host, on_progress_bar, only_recorded, shown_at_once
+from ..needs import Need, followed_at_each_step, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through, picked_from
 from ..remedies import (
@@ -82,8 +82,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     `range()` of a tensor, `get_scale()` of a `GradScaler`, and lists that are indexed with a tensor
     (`names[label]`). In compiled code, TL513 reports them as graph breaks instead.
 
-    Checks that raise an error are of low impact, unless they stand beside a step of training or in a decoding
-    loop or server: they are there on purpose (TL205).
+    Checks that raise an error or end the program are of low impact, unless they stand in a decoding loop or
+    server: they are there on purpose (TL205).
 
     All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
     low impact next to a synchronization that stays because the host needs its value at once, also in a
@@ -116,7 +116,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     total = 0.0
     for x, y in loader:
         loss = step(x, y)
-        total += loss.detach().float()
+        total += loss.detach().double()
     print(f"{total / len(loader):.4f}")
     ```
 
@@ -133,11 +133,12 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     if a list is only used in such arithmetic.
 
     Integers, such as the number of correct predictions, stay exact: they are summed in 64 bits and converted
-    back to Python numbers before any arithmetic. Floating-point values are summed in single precision, with
-    `loss.detach().float()`, even if the loss is in half precision. Python numbers have double precision, and
-    so has the total in a program that uses double precision on tensors. The last digits of a mean may differ:
-    from the sixth or seventh on for a few thousand terms, earlier for millions of terms without a reset. If
-    there was no batch at all, a total that began as `0` becomes `0.0`.
+    back to Python numbers before any arithmetic. Floating-point values are summed in double precision, with
+    `loss.detach().double()`, as Python sums its numbers: the total is the same to the last digit. Where a
+    device may not have double precision (in a program that does not name CUDA, or names `mps`), they are
+    summed in single precision, with `loss.detach().float()`. The last digits of a mean may differ then: from
+    the sixth or seventh on for a few thousand terms, earlier for millions of terms without a reset. If there
+    was no batch at all, a total that began as `0` becomes `0.0`.
 
     The fix is unsafe
 
@@ -153,8 +154,9 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     A number that Lightning's `self.log` is given is replaced by its tensor, which it detaches itself. That is
     safe for floating-point values; of integers it warns that it converts them.
 
-    There is no fix if such a total or a list is plotted, serialized or passed to NumPy, if the total is
-    shown in every iteration, if the tensor is modified in place later, or if nothing is accumulated.
+    There is no fix if such a total or a list is printed as it is, plotted, serialized or passed to NumPy, if
+    the total is shown in every iteration, if the tensor is modified in place later, or if nothing is
+    accumulated.
 
     ## References
 
@@ -175,10 +177,10 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
             yield Finding(call, message, related=trail(hot), remedy=SUPPRESSION)
         return
     if handed_to(module, call, steps_environment):
-        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=_FOR_ENVIRONMENTS)
+        yield _wanted(module, call, message, hot, _FOR_ENVIRONMENTS)
         return
     if handed_to(module, call, packs_sequences):
-        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=LENGTHS_FOR_PACKING)
+        yield _wanted(module, call, message, hot, LENGTHS_FOR_PACKING)
         return
     wanted = below_saving(module, call) or reads_items(module, call) or writes_results(module, hot)
     if phase(module, call) is not Phase.TRAINING:
@@ -193,11 +195,11 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     slight = beside_staying_wait(module, call, hot) or (
         not needless
         and (
-            (need is not None and gone_through(module, tensor) is None)
+            ((need is not None or wanted) and gone_through(module, tensor) is None)
             or below_saving(module, call)
             or not_a_list_yet(module, call)
             or keeps_results(module, call, hot)
-            or on_progress_bar(module, call)
+            or followed_at_each_step(module, call)
         )
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
@@ -212,6 +214,12 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
         advice = instead(module, call, hot) or advice
     remedy = as_spelt(module, call, FROM_HOST if needless else advice)
     yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy, impact=impact)
+
+
+def _wanted(module: Module, call: cst.Call, message: str, hot: Hot, remedy: str) -> Finding:
+    """Return the finding of a number that the program needs on the host."""
+    impact = stake(module, call, slight=True)
+    return Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, impact=impact)
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:

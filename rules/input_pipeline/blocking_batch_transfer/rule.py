@@ -75,7 +75,7 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     yield Finding(
         call,
         "this copy from pinned memory blocks the host; pass `non_blocking=True`",
-        fix=grade(module, "Set `non_blocking=True`", _unblocked(module, call)),
+        fix=grade(module, "Pass `non_blocking=True`", _unblocked(module, call)),
         remedy="Pass `non_blocking=True`",
     )
 

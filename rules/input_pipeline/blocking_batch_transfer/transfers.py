@@ -114,7 +114,8 @@ class Transfers(Part):
             return None
         sources = self.loaders.batch_sources(moved)
         if sources.known:
-            if not all(self._pinned_for_copies(loader) for loader in sources.calls):
+            # A copy from pageable memory goes on as it did before.
+            if not any(self._pinned_for_copies(loader) for loader in sources.calls):
                 return None
         elif self.module.value(moved).memory is Memory.PAGEABLE or self._sent_ahead.isdisjoint(
             self._batches_behind(moved)

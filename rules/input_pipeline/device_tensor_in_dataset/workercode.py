@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.identifiers import option_default
 from torchlint.semantics.loaders import Loaders, class_behind, collations, constructors_around
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
@@ -197,11 +198,37 @@ def _is_accelerator(module: Module, node: cst.CSTNode, path: Path) -> bool | lis
         case cst.FormattedString():
             text = module.source(node).lstrip("fFrR").strip("\"'")
             return text.startswith(_ACCELERATORS)
+        case cst.Attribute() if _is_accelerator_by_default(module, node):
+            return True
         case cst.Attribute(attr=cst.Name(value="device")) if not SelfAttributes.is_self(node.value):
             # What goes to where another tensor is does not put anything on the accelerator first.
             return module.value(node.value).kind is Kind.ACCELERATOR
         case _:
             return None
+
+
+def _is_accelerator_by_default(module: Module, node: cst.Attribute) -> bool:
+    """Return whether an option of the command line is an accelerator unless somebody asks for another."""
+    name = node.attr.value
+    default = option_default(module, name)
+    constant = module.value(default).constant if default is not None else None
+    return (
+        isinstance(constant, str)
+        and constant.partition(":")[0] in _ACCELERATORS
+        and not any(_assigns_option(each, name) for each in (module, *module.companions(f".{name} = ")))
+    )
+
+
+@remembered
+def _assigns_option(module: Module, name: str) -> bool:
+    """Return whether code of a file gives an option another value: ``args.device = choose(args)``."""
+    targets = (each.target for each in module.tree.nodes(cst.AssignTarget))
+    return any(
+        isinstance(target, cst.Attribute)
+        and target.attr.value == name
+        and not SelfAttributes.is_self(target.value)
+        for target in targets
+    )
 
 
 def _is_host(module: Module, node: cst.BaseExpression) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.fixes import configure, safe, set_argument, spelt, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.configured import configured
@@ -98,23 +97,21 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     message = (
         "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"
     )
-    small = (
-        pinning.evaluates_one_by_one(call)
-        or items.in_memory(call)
-        or items.yields_tokens(call)
-        or loaders.only_collected(call)
-    )
-    stake = Impact.LOW if small else Impact.HIGH
+    little = items.slight(call)
+    if pinning.evaluates_one_by_one(call):
+        little = "evaluates items one by one"
+    elif items.in_memory(call):
+        little = "the data is in memory"
     if setting is not None:
         fix = configure(setting, True, safe=certain)
         remedy = f"Set `{spelt(setting, True)}`"
-        yield Finding(call, message, fix=fix, remedy=remedy, at=setting, impact=stake)
+        yield Finding(call, message, fix=fix, remedy=remedy, at=setting, slight=little)
         return
     like = made_like(module, call)
     grade = safe if certain and like is None else unsafe
     pinned = "True" if like is None else f"{like}.pin_memory"
     edits, told = set_argument(module, call, "pin_memory", pinned), f"Set `pin_memory={pinned}`"
-    yield Finding(call, message, fix=grade(module, told, edits), remedy=told, impact=stake)
+    yield Finding(call, message, fix=grade(module, told, edits), remedy=told, slight=little)
 
 
 def _fails_on_warnings(module: Module) -> bool:

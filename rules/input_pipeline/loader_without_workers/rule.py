@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Impact
+from torchlint.diagnostics import Fix
 from torchlint.fixes import configure, set_argument, spelt, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.configured import Configured, configured
@@ -109,9 +109,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         fix=None if kept else _fix(module, call, argument, number, setting),
         remedy=_remedy(module, call, code, kept),
         at=setting,
-        impact=Impact.LOW
-        if Items.of(module).yields_tokens(call) or loaders.only_collected(call)
-        else Impact.HIGH,
+        slight=Items.of(module).slight(call),
     )
 
 

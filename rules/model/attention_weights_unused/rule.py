@@ -17,6 +17,10 @@ from ..unpacking import used_parts
 
 _ATTENTION = "torch.nn.MultiheadAttention"
 _OUTPUT = frozenset({0})
+_BEYOND_FIRST_DERIVATIVES = (
+    *("create_graph", "gradgradcheck", "torch.func", "functorch", "forward_ad", "autograd.functional"),
+    *("hessian", "jvp", "hvp"),
+)
 
 
 @rule(
@@ -26,7 +30,7 @@ _OUTPUT = frozenset({0})
     fix="safe",
     on=cst.Call,
     mentions=("MultiheadAttention",),
-    remedy="Add `need_weights=False`",
+    remedy="Pass `need_weights=False`",
 )
 def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -58,11 +62,11 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     ## Fix safety
 
     The output is the same except for rounding. The fix is unsafe where the layer may have dropout, because
-    the fused kernels draw different random numbers from the same seed, in files that compute second
-    derivatives, which not every fused kernel supports, where a mask is passed that is not causal (for a query
-    from which all keys are hidden, the output is NaN with the weights and 0 without them), and where the
-    program registers forward hooks, replaces the `forward` of a layer, or puts another layer in the place of
-    this one.
+    the fused kernels draw different random numbers from the same seed, in programs that compute second or
+    forward derivatives, which not every fused kernel supports, where a mask is passed that is not causal (for
+    a query from which all keys are hidden, the output is NaN with the weights and 0 without them), and where
+    the program registers forward hooks, replaces the `forward` of a layer, or puts another layer in the place
+    of this one.
 
     ## References
 
@@ -79,16 +83,14 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
             return
     if used_parts(module, call, 2) != _OUTPUT or module.tree.mentions("register_forward_hook"):
         return
-    twice_differentiated = any(
-        module.tree.mentions(word) for word in ("create_graph", "torch.func", "functorch")
-    )
+    twice_differentiated = module.mentions(*_BEYOND_FIRST_DERIVATIVES)
     told = module.mentions("forward_hook", ".forward = ") or _may_be_replaced(module, call.func)
     others = told or twice_differentiated or _may_drop(module, attention)
     grade = unsafe if others or _may_hide_all(module, call) else safe
     yield Finding(
         call,
-        "returning attention weights that nothing reads rules out fused kernels; add `need_weights=False`",
-        fix=grade(module, "Add `need_weights=False`", set_argument(module, call, "need_weights", "False")),
+        "returning attention weights that nothing reads rules out fused kernels; pass `need_weights=False`",
+        fix=grade(module, "Pass `need_weights=False`", set_argument(module, call, "need_weights", "False")),
     )
 
 

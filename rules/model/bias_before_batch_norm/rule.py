@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Impact
+from torchlint.diagnostics import Fix
 from torchlint.fixes import safe, set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.families import (
@@ -119,22 +119,24 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
         f"the bias of this `{layer}` is redundant: the following `{norm.name.rpartition('.')[2]}` cancels it",
         fix=None if functional else _fix(module, call, name),
         related=((norm.call, "subtracts the mean of each channel"),),
-        impact=_at_stake(module, call, name),
+        slight=_slight(module, call, name),
         remedy="Pass `bias=None`"
         if functional
         else "Pass `bias=False`, and remove the code that uses this bias",
     )
 
 
-def _at_stake(module: Module, call: cst.Call, layer: str) -> Impact:
-    """Return how much there is to gain: little for a linear layer, and where the program trains no model.
+def _slight(module: Module, call: cst.Call, layer: str) -> str | None:
+    """Return why there is little to gain: for a linear layer, and where the program trains no model.
 
     A bias of a matrix product costs next to nothing, unlike one of a whole activation map. Where others train
     the model, or have, as users of a library do, their checkpoints hold the bias.
     """
-    if layer in LINEAR_LAYERS or _is_published(module, call) or not trains_from_scratch(module):
-        return Impact.LOW
-    return Impact.HIGH
+    if layer in LINEAR_LAYERS:
+        return "the bias of a linear layer costs little"
+    if _is_published(module, call) or not trains_from_scratch(module):
+        return "checkpoints from elsewhere may hold the bias"
+    return None
 
 
 def _is_published(module: Module, call: cst.Call) -> bool:
@@ -186,7 +188,7 @@ def _fix(module: Module, call: cst.Call, layer: str) -> Fix | None:
     if Biases.of(module).bias_needed(layer):
         return None
     grade = safe if _unnoticed(module, call) else unsafe
-    return grade(module, "Add `bias=False`", set_argument(module, call, "bias", "False"))
+    return grade(module, "Pass `bias=False`", set_argument(module, call, "bias", "False"))
 
 
 def _unnoticed(module: Module, call: cst.Call) -> bool:

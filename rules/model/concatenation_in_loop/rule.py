@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Frequency, Impact
+from torchlint.diagnostics import Frequency
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.flow.graph import StatementLoop
@@ -87,23 +87,24 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         fix=collected(module, growth),
         remedy=f"Collect the pieces in a list, and call `{module.source(call.func)}` once after the loop",
         related=((growth.loops[0], "it grows in this loop"),),
-        impact=_at_stake(module, growth),
+        slight=_slight(module, growth),
     )
 
 
-def _at_stake(module: Module, growth: Growth) -> Impact:
-    """Return how much there is to gain: little beside a decoding step, which adds one element to a sequence.
+def _slight(module: Module, growth: Growth) -> str | None:
+    """Return why there is little to gain, as beside a decoding step, which adds one element to a sequence.
 
     Nor is there much where no loop goes through data, since what is listed or configured is few, or where the
     loop has no other work for the device.
     """
-    few = not any(_goes_through_data(module, growth, loop) for loop in growth.loops)
+    if not any(_goes_through_data(module, growth, loop) for loop in growth.loops):
+        return "the loop has few iterations"
     often = frequency(module, growth.call)
-    if few or often is Frequency.TOKEN:
-        return Impact.LOW
+    if often is Frequency.TOKEN:
+        return "little beside a decoding step"
     idle = all(places.heat(module, loop) is places.Heat.COLD for loop in growth.loops)
     on_host = module.value(growth.call).device is Device.CPU
-    return Impact.LOW if idle and (on_host or often is not Frequency.STEP) else Impact.HIGH
+    return "the loop is not hot" if idle and (on_host or often is not Frequency.STEP) else None
 
 
 def _goes_through_data(module: Module, growth: Growth, loop: StatementLoop) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Impact
+from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.identifiers import identifiers, imports
@@ -81,8 +81,8 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
         f"calling `forward` directly skips the module's hooks and compiled code; call {instead}",
         fix=_fix(module, call, found),
         remedy=f"Call {instead}",
-        # A module that is made for one call has no hooks, and is not compiled.
-        impact=Impact.LOW if isinstance(found.receiver, cst.Call) else Impact.HIGH,
+        # Such a module has no hooks, and is not compiled.
+        slight="the module is made for this call" if isinstance(found.receiver, cst.Call) else None,
     )
 
 

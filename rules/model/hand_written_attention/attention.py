@@ -30,7 +30,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
 from ..causality import Triangle, causal
-from ..formulas import loses_comment
+from ..formulas import loses_comment, superfluous
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -41,6 +41,7 @@ PRODUCTS = frozenset({"matmul", "bmm", "mm", "einsum"})
 _CASTS = frozenset({"to", "type", "type_as", "float", "half", "bfloat16", "double"})
 _RESHAPES = frozenset({"view", "reshape", "unsqueeze", "squeeze", "contiguous", "clone", "expand", "flatten"})
 _METADATA = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "is_cuda"})
+_CAUSAL = "is_causal=True"
 _LARGEST = frozenset({"max", "amax"})
 # What calls code of its own with what a layer is given and computes.
 _LISTENING = frozenset(
@@ -564,6 +565,7 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
     if removed is None or spelling is None:
         return None
     code = f"{spelling.text}({', '.join([*operands, *arguments])})"
+    removed = [*_superfluous_masks(module, found, removed, code), *removed]
     if swapped:
         code += ".transpose(-2, -1)"
     if "#" in code or "\n" in code:
@@ -815,7 +817,7 @@ def _mask(module: Module, step: Step) -> str | None:
         if operation.name != "add" or operation.options:
             return None
         if step.optional is None and causal(module, mask) is Triangle.BIAS:
-            return "is_causal=True"
+            return _CAUSAL
         if _computes(mask):
             return None
         return f"attn_mask={module.source(mask)}" if _unless_none(module, step, mask) == "" else None
@@ -828,7 +830,7 @@ def _mask(module: Module, step: Step) -> str | None:
         return None
     shown = Triangle.KEPT if operation.name == "where" else Triangle.HIDDEN
     if step.optional is None and causal(module, mask) is shown:
-        return "is_causal=True"
+        return _CAUSAL
     prefix = _unless_none(module, step, mask)
     if prefix is None:
         return None
@@ -922,6 +924,33 @@ def _removable(module: Module, found: Attention, optional: Sequence[cst.If]) -> 
             return None
     removed.sort(key=lambda node: tree.span(node).start)
     return removed if _undisturbed(module, found, removed, final) else None
+
+
+def _superfluous_masks(
+    module: Module, found: Attention, removed: Sequence[cst.CSTNode], code: str
+) -> list[cst.CSTNode]:
+    """Return the statements that make a mask which ``is_causal=True`` takes the place of.
+
+    The triangle of a matrix of ones is made by torch alone, so that nothing else is lost with them.
+    """
+    if _CAUSAL not in code:
+        return []
+    operations, tree = operations_of(module), module.tree
+    gone: list[cst.CSTNode] = [*removed, found.product.node]
+    needed = set(re.findall(r"\w+", code))
+    masks = [name for step in found.inner if step.other for name in operations.read_names(step.other)]
+    while masks:
+        mask = masks.pop()
+        bindings = module.bindings(mask)
+        if len(bindings) != 1 or mask.value in needed or not any(tree.contains(node, mask) for node in gone):
+            continue
+        uses = [use for use in module.uses(bindings[0]) if any(tree.contains(node, use) for node in gone)]
+        statements, ends = superfluous(module, [mask], uses) or ((), False)
+        if ends:
+            new = [statement for statement in statements if statement not in gone]
+            gone += new
+            masks += [name for statement in new for name in operations.read_names(statement)]
+    return gone[len(removed) + 1 :]
 
 
 def _undisturbed(

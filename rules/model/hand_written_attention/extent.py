@@ -38,6 +38,28 @@ def is_small(module: Module, found: Attention) -> bool:
     return _holds_positions(module, query) or _ends_in_length(module, query)
 
 
+def biased_by_queries(module: Module, found: Attention) -> bool:
+    """Return whether a term of the scores is computed from the queries, as relative positions are.
+
+    It is as large as the scores, and the fused function has to be given it as a mask.
+    """
+    query = next(iter(found.scores.operands[found.scores.name == "einsum" :]), None)
+    if query is None:
+        return False
+    own = set(_up_to_layer(module, query))
+    terms = (step.other for step in found.inner if step.kind == "add" and step.other is not None)
+    return any(node in own for term in terms for node in _up_to_layer(module, term))
+
+
+def _up_to_layer(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield what an expression is made of, up to the layer that computed it: masks are made of its input."""
+    for part in _made_of(module, node):
+        yield part
+        if isinstance(part, cst.Call) and isinstance(part.func, cst.Attribute) and _is_own(part.func):
+            if module.callee(part) is None:
+                return
+
+
 def _is_looked_up(module: Module, bias: cst.BaseExpression) -> bool:
     """Return whether a term is picked from a table by an index that the module keeps."""
     for node in _made_of(module, bias):
@@ -60,8 +82,12 @@ def _made_of(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpre
             return
         yield origin
         match origin:
+            case cst.Call(func=cst.Attribute(value=cst.Name("self")), args=[cst.Arg(value=first), *_]):
+                node = first
             case cst.Call(func=cst.Attribute(value=owner)) if module.qualified(origin.func) is None:
                 node = owner
+            case cst.Call(args=[cst.Arg(value=cst.SimpleString()), cst.Arg(value=first), *_]):
+                node = first  # `einsum`
             case cst.Call(args=[cst.Arg(value=first), *_]):
                 node = first
             case cst.BinaryOperation(left=left):

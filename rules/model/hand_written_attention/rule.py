@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
 from .attention import PRODUCTS, as_one_call, attention, has_fused_form
-from .extent import is_small
+from .extent import biased_by_queries, is_small
 
 
 @rule(
@@ -82,11 +81,16 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
     found = attention(module, node)
     if found is None:
         return
+    slight = "the score matrix is small" if is_small(module, found) else None
+    if biased_by_queries(module, found):
+        slight = "a bias is as large as the scores"
+    if module.target.promises_below("2.0"):
+        # They would have to be given up.
+        slight = "releases without the function are supported"
     yield Finding(
         node,
         "hand-written attention stores the full score matrix in memory; use `scaled_dot_product_attention`",
         fix=as_one_call(module, found),
-        # Who supports releases without it would have to give them up.
-        impact=Impact.LOW if is_small(module, found) or module.target.promises_below("2.0") else Impact.HIGH,
+        slight=slight,
         related=((found.scores.node, "the attention scores"), (found.softmax.node, "the attention weights")),
     )

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import replace, unsafe
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics import places
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
 
@@ -77,6 +78,8 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         "`repeat` copies data that the next operation can broadcast; use `expand`, which returns a view",
         fix=_expanded(module, repetition),
+        # What is repeated elsewhere are mostly indices and other small tensors.
+        slight="not in a hot loop" if places.hot(module, call) is None else None,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit, Fix, Impact
+from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.layers import runs_layer
@@ -16,6 +16,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.tensordtypes import NARROW, NOT_FLOATING
 
 from ..elements import complex_numbers, may_hold, observed, whole
+from ..fallbacks import implements_operator
 from .logmath import Fused, fused_form, fused_together
 
 
@@ -85,7 +86,7 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     if isinstance(function, cst.FunctionDef) and function.name.value == "__init__":
         # Computed once, mostly of a single number.
         return
-    if fused is not None and not _without(module, fused):
+    if fused is not None and not _without(module, fused) and not implements_operator(module, node):
         yield Finding(
             node,
             _WRITTEN_OUT
@@ -93,17 +94,17 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
             else f"`{fused.formula}` is less accurate than `{fused.function}` and launches more kernels",
             fix=_fix(module, node, fused),
             remedy=f"Call `{fused.function}` where the original input is still available",
-            impact=_at_stake(module, node, fused),
+            slight=_slight(module, node, fused),
         )
 
 
-def _at_stake(module: Module, node: cst.BaseExpression, fused: Fused) -> Impact:
-    """Return how much there is to gain: of `log1p` and `expm1` only digits,
+def _slight(module: Module, node: cst.BaseExpression, fused: Fused) -> str | None:
+    """Return why there is little to gain: of `log1p` and `expm1` only digits,
     and these only where they are needed.
     """
     if fused.function not in ("log1p", "expm1") or _needs_digits(module, node):
-        return Impact.HIGH
-    return Impact.LOW
+        return None
+    return "only digits of small results are gained"
 
 
 def _needs_digits(module: Module, node: cst.BaseExpression) -> bool:

@@ -137,7 +137,7 @@ def _fuse(module: Module, made: MadeOptimizer) -> Fix | None:
     if old is not None and old.keyword is not None and module.argument(made.call, "fused").absent:
         edits = replace(module, old, "fused=True")
         return unsafe(module, f"Replace `{module.source(old)}` with `fused=True`", edits)
-    return unsafe(module, "Add `fused=True`", set_argument(module, made.call, "fused", "True"))
+    return unsafe(module, "Pass `fused=True`", set_argument(module, made.call, "fused", "True"))
 
 
 def _public(module: Module, made: MadeOptimizer) -> Fix | None:

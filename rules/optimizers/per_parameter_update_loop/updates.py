@@ -192,16 +192,28 @@ def runs_every_step(module: Module, loop: cst.CSTNode, change: Change) -> bool:
 
 def _runs_every_few_steps(module: Module, loop: cst.CSTNode) -> bool:
     """Return whether steps are counted, and no large number of them, in between:
-    ``if step % policy_delay == 0``.
+    ``if step % policy_delay == 0``, here or around the call that leads here.
 
     Target networks follow by a small share each time, which makes no sense once in a hundred steps.
     """
-    branches = list(module.flow.branches(loop, kinds=_IF))
-    counted = [branch for branch in branches if _intervals(module, branch.test)]
-    intervals = [interval for branch in counted for interval in _intervals(module, branch.test)]
-    if not counted or any(isinstance(n, (int, float)) and n > _FEW_STEPS for n in intervals):
-        return False
-    return counted[-1] is branches[-1] and places.hot(module, counted[-1].construct) is not None
+    seen: set[cst.CSTNode] = set()
+    waiting = [loop]
+    for current in waiting:
+        branches = list(module.flow.branches(current, kinds=_IF))
+        counted = [branch for branch in branches if _intervals(module, branch.test)]
+        if counted:
+            intervals = [interval for branch in counted for interval in _intervals(module, branch.test)]
+            seldom = any(isinstance(n, (int, float)) and n > _FEW_STEPS for n in intervals)
+            if not seldom and counted[-1] is branches[-1]:
+                if places.hot(module, counted[-1].construct) is not None:
+                    return True
+            continue
+        function = module.function(current)
+        if isinstance(function, cst.FunctionDef) and function not in seen:
+            seen.add(function)
+            if not places.throttled(module, current):
+                waiting.extend(module.callers(function))
+    return False
 
 
 def _intervals(module: Module, test: cst.BaseExpression) -> list[object]:

@@ -11,7 +11,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.upgrading import GIVEN_UP, only_names
 
-from ..givenup import arguments_given_up, at_stake, dropped_or_renamed, moved, said_of
+from ..givenup import arguments_given_up, dropped_or_renamed, moved, said_of, slight
 from ..uses import guarded, uses_of_given_up
 from .reductions import legacy_reduction
 
@@ -114,7 +114,7 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
                         said_of(module, given.row),
                         fix=dropped_or_renamed(module, node, given),
                         remedy=given.row.remedy,
-                        impact=at_stake(module, node, given.row),
+                        slight=slight(module, node, given.row),
                     )
         return
     for use, row in uses_of_given_up(module, node):
@@ -129,7 +129,7 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
             fix=moved(module, use, row),
             severity=NOTE if row.quiet else None,
             remedy=row.remedy,
-            impact=at_stake(module, use, row),
+            slight=slight(module, use, row),
         )
 
 

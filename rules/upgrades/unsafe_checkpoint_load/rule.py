@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.checkpoints import STORED
@@ -97,8 +96,8 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
         edits = set_argument(module, call, "weights_only", "True")
         fix = unsafe(module, "Pass `weights_only=True`", edits)
     own = _resumes(module) or _is_named_as_saved(module, call) or _is_shipped(module, call)
-    impact = Impact.LOW if own else Impact.HIGH
-    yield Finding(call, message, fix=fix, impact=impact, remedy=_OBJECTS if objects else None)
+    slight = "loads what the program itself saves" if own else None
+    yield Finding(call, message, fix=fix, slight=slight, remedy=_OBJECTS if objects else None)
 
 
 _OBJECTS = (

@@ -100,3 +100,13 @@ LIGHT_OPERATIONS: Final = _words("""
     unbind unsqueeze view view_as zero_ zeros_like
 """)
 """Views, transfers and reads: they cost little, or are what rules look for, and make no loop hot."""
+
+PLACING_BATCHES: Final = (
+    "accelerat",
+    "lightning",
+    "DataParallel",
+    "deepspeed",
+    "Fabric",
+    "set_default_device",
+)
+"""What stands in the text of programs in which a framework moves batches, or makes them on a device."""

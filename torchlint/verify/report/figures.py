@@ -41,7 +41,15 @@ _ROLES = {
     "fixed": "#010208",
     "surface": "#010209",
 }
-_SHADES = {"weights": 1.0, "gradients": 0.8, "optimizer state": 0.6, "buffers": 0.45, words.REST: 0.25}
+_SHADES = {
+    "weights": 1.0,
+    "gradients": 0.84,
+    "optimizer state": 0.68,
+    "buffers": 0.54,
+    words.ACTIVATIONS: 0.4,
+    words.WORKSPACE: 0.2,
+    words.REST: 0.25,
+}
 """How strongly the parts of the memory are drawn."""
 _TOLD = "told: "
 """What begins the identifier of a part that says something on hover, until it is embedded."""
@@ -221,7 +229,7 @@ def memory(measurement: Measurement, variants: Sequence[str], name: str) -> Draw
     parts = {variant: words.memory_parts(measurement, variant) for variant, *_ in peaks}
     legend = {name for found in parts.values() for name, value in found if value}
     # The long names are on the right, where there is room for them.
-    right = (words.REST, words.CACHE)
+    right = (words.ACTIVATIONS, words.WORKSPACE, words.REST, words.CACHE)
     columns = [
         [name for name in _SHADES if name in legend and name not in right],
         [name for name in right if name in legend],

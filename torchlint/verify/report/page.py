@@ -367,7 +367,7 @@ def _lead(results: Results) -> str:
 def _outcome(measurement: Measurement, head: Comparison) -> str:
     variant = _variant(measurement, head.variant)
     fixes = len(variant.fixes)
-    what = f"all {fixes} fixes" if fixes > 1 else "the fix" if fixes == 1 else "the fixes"
+    what = {0: "the fixes", 1: "the fix", 2: "both fixes"}.get(fixes, f"all {fixes} fixes")
     interval = words.speedup(head)
     examination = measurement.examination(head.variant)
     agreement = examination.sameness.agreement if examination else Agreement.UNCHECKED
@@ -376,6 +376,7 @@ def _outcome(measurement: Measurement, head: Comparison) -> str:
             Verdict.LESS_WORK: f"With {what} the device has less to do; the time is unclear.",
             Verdict.SAME_WORK: f"With {what} the device has as much to do; the time is unclear.",
             Verdict.MORE_WORK: f"With {what} the device has more to do; the time is unclear.",
+            Verdict.UNCLEAR: f"It is unclear whether the program is faster with {what}.",
             Verdict.UNFIT: "This machine does not reproduce the program's own time: no speed-up is reported.",
             Verdict.REJECTED: f"With {what} the program "
             + ("fails." if agreement is Agreement.FAILED else "computes different results."),

@@ -1,4 +1,4 @@
-"""The lines of a program that allocated what is alive when the memory is at its peak."""
+"""What is alive when the memory is at its peak: the lines that allocated it, and activations."""
 
 from __future__ import annotations
 
@@ -37,6 +37,35 @@ def at_peak(history: Sequence[Mapping[str, Any]], project: Path) -> list[dict[st
         }
         for file, row in places
     ]
+
+
+def activations(history: Sequence[Mapping[str, Any]], backward_passes: Sequence[tuple[int, int]]) -> int:
+    """Return the bytes that are alive at the peak and that a backward pass releases.
+
+    Each backward pass is given by how many allocations and releases came before its begin and its end. What
+    one allocates itself is its workspace. What a variable of the program holds on to does not count, though
+    the backward pass may use it: it would be there without.
+    """
+
+    def within(number: int) -> bool:
+        return any(begin < number <= end for begin, end in backward_passes)
+
+    peak = _peak(history)
+    waiting: dict[int, int] = {}
+    found = number = 0
+    for place, event in enumerate(history, start=1):
+        if event["action"] == ALLOCATED:
+            number += 1
+            if place <= peak and not within(number):
+                waiting[event["addr"]] = _size(event)
+            else:
+                waiting.pop(event["addr"], None)
+        elif event["action"] == FREED:
+            number += 1
+            size = waiting.pop(event["addr"], 0)
+            if place > peak and within(number):
+                found += size
+    return found
 
 
 def _peak(history: Sequence[Mapping[str, Any]]) -> int:

@@ -41,6 +41,10 @@ class Device:
         """
         return None
 
+    def allocator_events(self) -> int:
+        """Return how many allocations and releases torch has counted so far."""
+        return 0
+
     def keep_history(self) -> None:
         """Begin to keep what is allocated and freed, and by which lines."""
 
@@ -97,6 +101,12 @@ class Cuda(Device):
         if not torch.cuda.is_initialized():
             return None
         return torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+
+    def allocator_events(self) -> int:
+        if not torch.cuda.is_initialized():
+            return 0
+        counted = torch.cuda.memory_stats()
+        return int(counted["allocation.all.allocated"] + counted["allocation.all.freed"])
 
     def keep_history(self) -> None:
         kept: Any = getattr(torch._C, "_cuda_isHistoryEnabled", lambda: False)

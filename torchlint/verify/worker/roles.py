@@ -4,6 +4,7 @@ and the lines that allocated the rest.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any
 import torch
 from torch.nn.parameter import is_lazy
 
-from torchlint.verify.worker.allocations import at_peak
+from torchlint.verify.worker.allocations import activations, at_peak
 from torchlint.verify.worker.device import Device
 from torchlint.verify.worker.losses import in_backward
 from torchlint.verify.worker.programs import tensors
+from torchlint.verify.worker.sharding import flattened
 
 FORWARD, BACKWARD, UPDATE = "forward pass", "backward pass", "optimizer step"
 MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -46,7 +48,8 @@ class Roles:
         self._each: dict[int, int] = {}
         self._held = self._at_peak = self._kept = self._kept_at_peak = 0
         self._peak, self._phase, self._when = -1, FORWARD, ""
-        self._backwards, self._zeroed = 0, False
+        self._backwards: list[tuple[int, int]] = []
+        self._since, self._zeroed, self._autocasts = 0, False, False
 
     def now(self) -> dict[str, Any]:
         """Return the bytes of each role, as ``results.Roles`` has them, with all gradients that there are."""
@@ -81,10 +84,12 @@ class Roles:
         self._patch(torch.autograd, "backward", self._backward)
         for owner in (torch.optim.Optimizer, torch.nn.Module):
             self._patch(owner, "zero_grad", self._zero_grad)
+        self._patch(torch.autocast, "__enter__", self._autocast)
         self._enter(FORWARD)
         # What is there already is part of the first forward pass.
         self._peak = -1
         self._device.keep_history()
+        self._since = self._device.allocator_events()
 
     def stop(self, steps: int) -> dict[str, Any]:
         """Return the roles at the peak of so many steps, and follow them no longer."""
@@ -96,9 +101,15 @@ class Roles:
             setattr(owner, name, original)
         found = self.now() | {"gradients": self._at_peak, "when": self._when}
         found["lines"] = at_peak(history, self._project)
-        found["differentiates"] = self._backwards > 0 and self._when != UPDATE
+        found["full_precision"] = self._in_full_precision()
+        found["sharded"] = any(_is_sharded(item) for item in self._parameters()) or any(
+            map(flattened, self._modules)
+        )
+        if history and self._backwards:
+            found["activations"] = activations(history, self._backwards)
+        found["differentiates"] = bool(self._backwards) and self._when != UPDATE
         # Of more backward passes a step than one, or without a reset, gradients are accumulated on purpose.
-        if self._zeroed and self._backwards <= steps:
+        if self._zeroed and len(self._backwards) <= steps:
             found["droppable"] = self._kept_at_peak
         return found
 
@@ -132,10 +143,11 @@ class Roles:
                 return original(*arguments, **keywords)
             self._enter(BACKWARD)
             self._kept = self._held
-            self._backwards += 1
+            begin = self._device.allocator_events() - self._since
             try:
                 return original(*arguments, **keywords)
             finally:
+                self._backwards.append((begin, self._device.allocator_events() - self._since))
                 self._enter(FORWARD)
 
         return backward
@@ -150,6 +162,24 @@ class Roles:
                 self._enter(self._phase)
 
         return zero_grad
+
+    def _autocast(self, original: Any) -> Any:
+        def enter(context: Any) -> Any:
+            self._autocasts |= getattr(context, "_enabled", True)
+            return original(context)
+
+        return enter
+
+    def _in_full_precision(self) -> bool:
+        """Return whether the modules compute in float32, as far as can be seen from outside compiled code."""
+        parameters = self._parameters()
+        compiled = sys.modules.get("torch._dynamo.utils")
+        return (
+            bool(parameters)
+            and not self._autocasts
+            and not (compiled and compiled.counters["frames"])
+            and all(item.dtype == torch.float32 for item in parameters if item.is_floating_point())
+        )
 
     def _parameters(self) -> list[torch.Tensor]:
         found = [item for module in self._modules for item in module.parameters()]
@@ -209,6 +239,11 @@ class Roles:
                 shape = tensor.shape
                 factored -= 4 * (count // shape[-1] + count // shape[-2] if len(shape) > 1 else count)
         return in_8bit, max(factored, 0)
+
+
+def _is_sharded(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is a part of one that several ranks hold."""
+    return _local(tensor) is not tensor
 
 
 def _local(tensor: torch.Tensor) -> torch.Tensor:

@@ -65,7 +65,7 @@ WAITS = {
     f"{BEST}\n        if patience > 9:\n            break": Impact.HIGH,
     "if patience and losses_save_path:\n            losses.append(loss.item())": Impact.LOW,
     "if not isinstance(loss, (list, tuple)):\n            loss = loss.tolist()": Impact.LOW,
-    "if not bool(torch.isfinite(loss)):\n            raise ValueError": Impact.HIGH,
+    "if not bool(torch.isfinite(loss)):\n            raise ValueError": Impact.LOW,
     "losses.append(loss.item())": Impact.HIGH,
     "total += loss.item()": Impact.HIGH,
     "if isinstance(loss, torch.Tensor):\n            losses.append(loss.item())": Impact.HIGH,
@@ -98,7 +98,6 @@ model = Model().cuda()
 
 
 def test_a_check_of_a_forward_pass_that_raises_is_worth_little() -> None:
-    """It is there on purpose. Beside a step of training it is as good at every hundredth."""
     assert _stakes(CHECK) == [Impact.LOW]
 
 
@@ -196,6 +195,11 @@ def test_what_ends_the_loop_around_is_waited_for_less_often() -> None:
 
 NORM = """
 import torch
+
+
+class Scale:
+    def __init__(self, momentum):
+        self.momentum = momentum
 
 
 class Norm(torch.nn.Module):
