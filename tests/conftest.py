@@ -13,8 +13,10 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 import pytest
+from click.testing import CliRunner, Result
 
-from torchlint import registry
+from torchlint import cli, registry
+from torchlint.commands import build
 from torchlint.options import LintSettings
 from torchlint.rule import Rule
 
@@ -45,6 +47,23 @@ def project_copy(project_files: list[Path], tmp_path_factory: pytest.TempPathFac
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
     return copy
+
+
+def lint(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+    """Run the command line in this process; no part of it may raise anything."""
+    command = build(cli._COMMANDS, cli._DEFAULT)
+    result = CliRunner().invoke(command, [*map(str, arguments)], input=stdin, prog_name="torchlint")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def install(site: Path, name: str, rules: str) -> Path:
+    """Make a folder say that a package is installed there whose rules are in this module; where it does."""
+    metadata = site / f"{name}-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[torchlint.rules]\nzz = {rules}\n")
+    return metadata
 
 
 @pytest.fixture

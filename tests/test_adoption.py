@@ -9,10 +9,8 @@ from typing import Any
 
 import libcst as cst
 import pytest
-from click.testing import CliRunner, Result
 
-from torchlint import cli
-from torchlint.commands import build
+from tests.conftest import lint
 from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.options import LintSettings
 from torchlint.rule import WARNING, Finding, rule
@@ -43,13 +41,6 @@ def work(git: Any, use_rules: Callable[..., LintSettings], monkeypatch: pytest.M
     monkeypatch.chdir(git.top)
     top: Path = git.top
     return top
-
-
-def lint(*args: str, stdin: str | None = None) -> Result:
-    command = build(cli._COMMANDS, cli._DEFAULT)
-    result = CliRunner().invoke(command, list(args), input=stdin, prog_name="torchlint")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 def places(*args: str) -> list[str]:

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from torchlint import checker, cli, installation, options, registry, store
-from torchlint.commands import build
+from tests.conftest import install, lint
+from torchlint import checker, installation, options, registry, store
 from torchlint.store import Store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,13 +73,6 @@ def forget() -> None:
     for name in [name for name in sys.modules if name.startswith("zz_remembered")]:
         del sys.modules[name]
     registry.forget()
-
-
-def lint(*args: str, stdin: str | None = None) -> Result:
-    command = build(cli._COMMANDS, cli._DEFAULT)
-    result = CliRunner().invoke(command, list(args), input=stdin, prog_name="torchlint")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 def write(**files: str) -> None:
@@ -181,10 +173,7 @@ def test_other_code_of_a_rule_pack_is_not_served_from_it(
 
     forget()
     assert lint("--isolated", "--select", "ZZ").exit_code == 2
-    metadata = site / "zz_remembered-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: zz-remembered\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[torchlint.rules]\nzz = zz_remembered.rules\n")
+    metadata = install(site, "zz_remembered", "zz_remembered.rules")
     assert found() == "a.py:1:1: ZZ101 called one\n"
     assert found() == "a.py:1:1: ZZ101 called one\n"
     assert checked == ["a.py"]

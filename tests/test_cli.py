@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 from packaging.requirements import Requirement
 
 import torchlint
+from tests.conftest import install, lint
 from torchlint import cli, installation, links, options, registry, runner, schema, toml
 from torchlint.commands import build, check, progress, terminal
 
@@ -103,10 +104,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that holds the rule pack as if it were installed."""
     root = tmp_path_factory.mktemp("pack")
     (root / "zz_cli_pack.py").write_text(PACK)
-    metadata = root / "zz_cli_pack-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: zz-cli-pack\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[torchlint.rules]\nzz = zz_cli_pack\n")
+    install(root, "zz_cli_pack", "zz_cli_pack")
     return root
 
 
@@ -133,14 +131,6 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Path) -> Iterato
 def write(**files: str) -> None:
     for name, text in files.items():
         Path(f"{name}.py").write_text(text)
-
-
-def lint(*args: str, stdin: str | bytes | None = None) -> Result:
-    """Run the command line in this process."""
-    command = build(cli._COMMANDS, cli._DEFAULT)
-    result = CliRunner().invoke(command, list(args), input=stdin, prog_name="torchlint")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 def spawn(*args: str, **how: object) -> subprocess.CompletedProcess[str]:

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from torchlint import cli
-from torchlint.commands import build
+from tests.conftest import lint
 from torchlint.source import is_notebook
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "fixtures" / "notebooks"
@@ -44,16 +42,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def lint(*args: str, text: str | None = None) -> Result:
-    result = CliRunner().invoke(
-        build(cli._COMMANDS, cli._DEFAULT), ["check", *args], input=text, prog_name="torchlint"
-    )
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
 def found(*args: str, text: str | None = None) -> set[tuple[str, str, int | None]]:
-    result = lint("--output-format", "json", *args, text=text)
+    result = lint("check", "--output-format", "json", *args, stdin=text)
     assert result.exit_code in (0, 1), result.stderr
     return {(Path(item["filename"]).name, item["code"], item["cell"]) for item in json.loads(result.stdout)}
 
@@ -93,7 +83,7 @@ def test_what_the_cache_knows_of_a_file_is_of_its_language() -> None:
 def test_a_notebook_with_an_extension_of_its_own_is_fixed_as_one() -> None:
     for name in ("look.ipy", "same.ipynb"):
         shutil.copy(NOTEBOOKS / "fine_tuning.ipynb", name)
-        lint("--extension", "ipy:ipynb", "--fix", "--unsafe-fixes", "--impact", "low", name)
+        lint("check", "--extension", "ipy:ipynb", "--fix", "--unsafe-fixes", "--impact", "low", name)
     assert Path("look.ipy").read_bytes() == Path("same.ipynb").read_bytes()
     assert Path("look.ipy").read_bytes() != (NOTEBOOKS / "fine_tuning.ipynb").read_bytes()
 
@@ -108,9 +98,7 @@ def test_such_a_notebook_is_one_to_the_project() -> None:
     Path("look.ipy").write_text(
         json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
     )
-    result = CliRunner().invoke(
-        build(cli._COMMANDS, cli._DEFAULT), ["graph", "--output-format", "json"], prog_name="torchlint"
-    )
+    result = lint("graph", "--output-format", "json")
     assert '"notebook"' in result.stdout, result.output
 
 
@@ -129,6 +117,6 @@ def test_standard_input_has_the_language_of_its_name() -> None:
     ],
 )
 def test_a_wrong_mapping_is_refused(value: str, told: str) -> None:
-    result = lint("--extension", value, ".")
+    result = lint("check", "--extension", value, ".")
     assert result.exit_code == 2
     assert told in " ".join(result.stderr.split())

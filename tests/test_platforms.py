@@ -16,8 +16,8 @@ from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.conftest import lint
 from torchlint import cli, files, reading, registry, runner, source, target, testing
 from torchlint.checker import check
 from torchlint.commands import build, terminal
@@ -51,10 +51,6 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root.mkdir()
     monkeypatch.chdir(root)
     return root
-
-
-def lint(*args: str) -> Result:
-    return CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), list(args), prog_name="torchlint")
 
 
 # --- paths -------------------------------------------------------------------------------------------

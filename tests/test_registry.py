@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import install
 from torchlint import registry
 from torchlint.diagnostics import Severity
 from torchlint.registry import RegistryError
@@ -52,10 +53,7 @@ def pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     package = tmp_path / "zz_rules"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    metadata = tmp_path / "zz_rules-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: zz-rules\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[torchlint.rules]\nzz = zz_rules\n")
+    install(tmp_path, "zz_rules", "zz_rules")
     monkeypatch.syspath_prepend(str(tmp_path))
     registry.forget()
     yield package

@@ -14,10 +14,10 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from torchlint import cli, registry
-from torchlint.commands import build
+from tests.conftest import install, lint
+from torchlint import registry
 
 PACK = """
 import libcst as cst
@@ -69,10 +69,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that holds the rule pack as if it were installed."""
     root = tmp_path_factory.mktemp("pack")
     (root / "zz_reported_pack.py").write_text(PACK)
-    metadata = root / "zz_reported_pack-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: zz-reported-pack\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[torchlint.rules]\nzr = zz_reported_pack\n")
+    install(root, "zz_reported_pack", "zz_reported_pack")
     return root
 
 
@@ -93,14 +90,6 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Path) -> Iterato
     registry.forget()
     yield root
     registry.forget()
-
-
-def lint(*args: str, stdin: str | None = None) -> Result:
-    """Run the command line in this process."""
-    command = build(cli._COMMANDS, cli._DEFAULT)
-    result = CliRunner().invoke(command, list(args), input=stdin, prog_name="torchlint")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 def concise(*args: str) -> Result:

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from torchlint import cli, options, registry, schema, testing
-from torchlint.commands import build
+from tests.conftest import lint
+from torchlint import options, registry, schema, testing
 
 ROOT = Path(__file__).resolve().parents[1]
 _FILE = re.compile(r"<!-- file: (?P<path>\S+) -->\n```\w+\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -71,10 +70,6 @@ def _forget() -> None:
     registry.forget()
     for name in [name for name in sys.modules if name.partition(".")[0] == "torchlint_lab"]:
         del sys.modules[name]
-
-
-def lint(*args: str) -> Result:
-    return CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), list(args), prog_name="torchlint")
 
 
 def found(*args: str) -> list[str]:

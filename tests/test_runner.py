@@ -18,6 +18,7 @@ from typing import Any
 import libcst as cst
 import pytest
 
+from tests.conftest import install
 from torchlint import checker, fixer
 from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.options import LintSettings
@@ -396,11 +397,8 @@ def fatal(node, module):
 def pack(tmp_path: Path) -> dict[str, str]:
     """The environment of a process in which a rule pack is installed that kills or stops its process."""
     folder = tmp_path / "site"
-    info = folder / "fatal_pack-1.0.dist-info"
-    info.mkdir(parents=True)
+    install(folder, "fatal_pack", "fatal_pack")
     (folder / "fatal_pack.py").write_text(PACK)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fatal-pack\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[torchlint.rules]\nfatal = fatal_pack\n")
     return {**os.environ, "PYTHONPATH": str(folder), "STARTED": str(tmp_path / "started")}
 
 

@@ -28,7 +28,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
-from torchlint.semantics.sources import Path, Source, Through, onward, traced
+from torchlint.semantics.sources import Path, Source, Through, onward, put_into, traced
 from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 from torchlint.semantics.wholeprogram import calls_shown
@@ -1402,14 +1402,12 @@ class NoGradRegions(Part):
         """Return whether a tensor with its graph is returned or yielded."""
         return any(
             isinstance(given := each.value, cst.BaseExpression)
-            and any(Backpropagation.of(self.module).carries_graph(v) for v in self._held(given, function))
+            and any(Backpropagation.of(self.module).carries_graph(v) for v in self._held(given))
             for each in self.module.flow.exits(function)
         )
 
-    def _held(self, value: cst.BaseExpression, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-        """Yield an expression, and what the function puts into the containers of its own
-        that it is made of.
-        """
+    def _held(self, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """Yield an expression, and what is put into the containers that it is made of."""
         waiting, seen = [value], set[cst.BaseExpression]()
         while waiting:
             node = waiting.pop()
@@ -1429,22 +1427,11 @@ class NoGradRegions(Part):
                 case cst.Name():
                     bindings = self.module.bindings(node)
                     waiting.extend(b.value for b in bindings if b.value is not None and not b.path)
-                    waiting.extend(self._collected(function).get(node.value, ()))
+                    uses = (use for binding in bindings for use in self.module.uses(binding))
+                    put = (source.node for use in uses for source in put_into(self.module, use))
+                    waiting.extend(each for each in put if isinstance(each, cst.BaseExpression))
                 case _:
                     pass
-
-    @remembered
-    def _collected(self, function: cst.FunctionDef) -> dict[str, list[cst.BaseExpression]]:
-        """Return what a function adds to its variables, and puts into them by key."""
-        found: dict[str, list[cst.BaseExpression]] = {}
-        for inner in self.tree.descendants(function.body):
-            if not isinstance(inner, (cst.AugAssign, cst.Assign, cst.Call)):
-                continue
-            for item in kept(self.module, inner):
-                place = start_of(item.place, cst.Subscript)
-                if isinstance(place, cst.Name):
-                    found.setdefault(place.value, []).append(item.stored)
-        return found
 
     def _is_outside(self, place: cst.BaseExpression) -> bool:
         """Return whether a container is an attribute, or was passed to the function."""

@@ -10,15 +10,17 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from click.testing import CliRunner
 
-from torchlint import cli
-from torchlint.commands import build
+from tests.conftest import lint as run
 from torchlint.documents import OPAQUE, Document, Row, Scalar, Table, is_document
 from torchlint.options import Options
 from torchlint.project.configs import Configs, named_by
 from torchlint.project.layout import Layouts
 from torchlint.reading import read
+
+pytestmark = pytest.mark.usefixtures("work")
+
+pytestmark = pytest.mark.usefixtures("work")
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "projects" / "configs"
 
@@ -201,24 +203,10 @@ def test_interpolations(tmp_path: Path, text: str, value: object) -> None:
 # --- runs ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True)
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, and no cache or config of the user's own."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("torchlint.commands.caching.default_directory", lambda: tmp_path / "cache")
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
-
-
 def lint(*arguments: str | Path, stdin: bytes | None = None) -> str:
     """What a run prints."""
-    command = build(cli._COMMANDS, cli._DEFAULT)
-    words = [*map(str, arguments), "--isolated", "--target-torch", "2.3", "--select", "TL1,TL0", "-j", "1"]
-    result = CliRunner().invoke(command, words, input=stdin, prog_name="torchlint")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.stdout
+    words = [*arguments, "--isolated", "--target-torch", "2.3", "--select", "TL1,TL0", "-j", "1"]
+    return run(*words, stdin=stdin).stdout
 
 
 def found(*arguments: str | Path, stdin: bytes | None = None) -> list[str]:

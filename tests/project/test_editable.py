@@ -52,14 +52,10 @@ def measured(images):
 
 
 @pytest.fixture(autouse=True)
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def work(work: Path) -> Path:
     """A repository of two projects, and no cache or config of the user's own."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("torchlint.commands.caching.default_directory", lambda: tmp_path / "cache")
-    folder = tmp_path / "work"
-    lay(folder, REPOSITORY)
-    monkeypatch.chdir(folder)
-    return folder
+    lay(work, REPOSITORY)
+    return work
 
 
 def lay(folder: Path, files: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import lint as run
 from torchlint import cli, runner
 from torchlint.cache import Cache
 from torchlint.commands import build
@@ -19,6 +20,8 @@ from torchlint.project.layout import Layouts
 from torchlint.runner import Mode
 from torchlint.source import Source
 from torchlint.store import Store
+
+pytestmark = pytest.mark.usefixtures("work")
 
 TRAINING = {
     "train.py": """\
@@ -178,24 +181,9 @@ def lay(folder: Path, files: dict[str, str]) -> list[Path]:
     return sorted(folder / name for name in files if name.endswith((".py", ".yaml")))
 
 
-@pytest.fixture(autouse=True)
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, and no cache or config of the user's own."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("torchlint.commands.caching.default_directory", lambda: tmp_path / "cache")
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
-
-
 def lint(*arguments: str | Path, stdin: str | None = None) -> str:
     """What a run over findings of any impact prints."""
-    command = build(cli._COMMANDS, cli._DEFAULT)
-    words = [*map(str, arguments), "--impact", "low"]
-    result = CliRunner().invoke(command, words, input=stdin, prog_name="torchlint")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.stdout
+    return run(*arguments, "--impact", "low", stdin=stdin).stdout
 
 
 def found(*arguments: str | Path, stdin: str | None = None) -> list[str]:

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from torchlint import cli, runner, source
-from torchlint.commands import build
+from tests.conftest import lint as run
+from torchlint import runner, source
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.source import Change, TogetherError, write_together
 
@@ -29,25 +28,17 @@ FIX = ("--fix", "--unsafe-fixes")
 
 
 @pytest.fixture(autouse=True)
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def work(work: Path) -> Path:
     """The project in the working directory, and no cache or config of the user's own."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("torchlint.commands.caching.default_directory", lambda: tmp_path / "cache")
-    folder = tmp_path / "work"
-    folder.mkdir()
     for name, text in BEFORE.items():
-        (folder / name).write_text(text)
-    monkeypatch.chdir(folder)
-    return folder
+        (work / name).write_text(text)
+    return work
 
 
 def lint(*arguments: str | Path, stdin: str | None = None) -> str:
     """What a run over the rule says, in one process if it does not say otherwise."""
-    command = build(cli._COMMANDS, cli._DEFAULT)
     options = ("--select", "TL408,TL001", "-j", "1", "--impact", "low")
-    result = CliRunner().invoke(command, [*options, *map(str, arguments)], input=stdin, prog_name="torchlint")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.stdout
+    return run(*options, *arguments, stdin=stdin).stdout
 
 
 def texts(folder: Path) -> dict[str, str]:
