@@ -127,7 +127,7 @@ def test_files_of_no_repository_are_left_out_with_a_word(git: Any, tmp_path: Pat
         (["--update-baseline", "--baseline", "b", "--diff"], "--update-baseline and --diff cannot"),
         (["--update-baseline", "--baseline", "b", "--ignore-baseline"], "cannot be combined"),
         (["--update-baseline", "--baseline", "nowhere/b"], "cannot write the baseline"),
-        (["--baseline", "b"], "no such file; `--update-baseline` creates it"),
+        (["--baseline", "b"], "no such file or directory; `--update-baseline` creates it"),
         (["--baseline", "old.py"], "old.py: it is not valid JSON"),
         (["--add-noqa", "--fix"], "cannot be combined with --fix"),
         (["--add-noqa", "--ignore-noqa"], "cannot be combined"),

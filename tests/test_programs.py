@@ -58,10 +58,9 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
     "gpt.py": {
         "TL102": 1,
         "TL106": 1,
-        "TL201": 1,
+        "TL201": 2,
         "TL202": 2,
         "TL205": 1,
-        "TL213": 1,
         "TL301": 1,
         "TL302": 1,
         "TL402": 1,

@@ -240,8 +240,9 @@ def test_formats_say_the_impact() -> None:
         ("high", None, False),
     ]
     (run,) = json.loads(lint(*arguments, "sarif").stdout)["runs"]
+    slight = "little is gained without changing the code around it"
     assert [(result["rank"], result["properties"]) for result in run["results"]] == [
-        (10.0, {"impact": "low"}),
+        (10.0, {"impact": "low", "impactReason": slight}),
         (50.0, {"impact": "medium"}),
         (90.0, {"impact": "high"}),
     ]
@@ -249,7 +250,7 @@ def test_formats_say_the_impact() -> None:
     assert [issue["severity"] for issue in issues] == ["info", "minor", "critical"]
     told = lint("--impact", "low").stdout
     assert [line for line in told.splitlines() if line.startswith("impact")] == [
-        "impact: low",
+        f"impact: low, {slight}",
         "impact: medium",
         "impact: high",
     ]

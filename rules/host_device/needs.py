@@ -384,7 +384,7 @@ def _is_shown(module: Module, read: cst.BaseExpression, loop: Loop | Function, *
     )
 
 
-def _now_and_then(module: Module, place: cst.CSTNode, loop: Loop) -> bool:
+def _now_and_then(module: Module, place: cst.CSTNode, loop: Loop | Function) -> bool:
     """Return whether some iterations of a loop pass a place by, every other one at least."""
     if places.throttled_in(module, place, loop):
         return True

@@ -194,6 +194,7 @@ ROLES = {
     Role.DIFFUSION: ("unet text_encoder_2 vae", "encoder text_decoding"),
     Role.NOISE_LEVEL: ("sigmas alphas_cumprod _beta", "alphabet better"),
     Role.CONVERSION: ("merge_weights _unfuse quantize", "emerge loader quantity"),
+    Role.INITIALIZATION: ("init_weights initialize_model _initialise", "initial finite"),
     Role.DETERMINISM: ("set_deterministic reproducible", "seed_all"),
     Role.DOUBLE: ("use_float64 fp64 dtype", "float fp16 doubtful"),
     Role.SENDING: ("to_device batch_to_device to_cuda", "device_to towards"),
