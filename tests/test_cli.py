@@ -615,7 +615,7 @@ def test_exit_codes_of_a_file(text: str, args: list[str], status: int) -> None:
         (["--config", "missing.toml"], "`--config missing.toml` is neither a file nor TOML"),
         (["--config", "slect = ['ZZ']"], "unknown key `slect`; did you mean `select`?"),
         (["--isolated", "--config", "torchlint.toml"], "cannot be combined with `--isolated`"),
-        (["--jobs", "-1"], "--jobs: -1 is not in the range x>=0"),
+        (["--jobs", "-1"], "--jobs: `-1` is less than 0"),
         (["--jobs", "many"], "--jobs: `many` is not a whole number"),
         (["-", "a.py"], "cannot be combined with other paths"),
         (["--fix", ""], "empty path"),

@@ -51,6 +51,9 @@ def _place(error: click.BadParameter, parameter: click.Parameter) -> str:
 
 def _of_number(error: click.BadParameter) -> str:
     """Return the reason why a value is refused; click names a range where a number is wanted."""
+    number, below, least = error.message.removesuffix(".").partition(" is not in the range x>=")
+    if below:
+        return f"`{number}` is less than {least}"
     kinds = {"integer range": "whole number", "float range": "number", "integer": "whole number"}
     for said, meant in kinds.items():
         head, found, _ = error.message.partition(f" is not a valid {said}")
