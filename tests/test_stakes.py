@@ -402,7 +402,7 @@ case(
 case(
     "TL408",
     "a model whose probabilities others may read",
-    True,
+    False,
     """\
     import torch
     import torch.nn.functional as F

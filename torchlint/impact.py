@@ -109,12 +109,25 @@ def impact(
     return min(found, _MEDIUM) if severity is Severity.NOTE else found
 
 
+_IN_CONTEXT = {
+    "test": "in a test",
+    "debug": "only runs for debugging",
+    "plotting": "in a plot",
+    "teaching": "in a tutorial",
+    "benchmark": "in a benchmark",
+    "conversion": "in a conversion of a checkpoint",
+    "host_only": "only runs on the CPU",
+    "old_release": "only runs with old releases",
+}
+"""Why a context makes the impact low, by its value."""
+
+
 def slight(
     worth: Worth | None, severity: Severity, frequency: Frequency | None, context: Context | None
 ) -> str:
     """Return why the impact of these facts is low, in a few words: "runs once"."""
     if context is not None and not (worth is None and context.measures):
-        return context.told
+        return _IN_CONTEXT[context.value]
     if worth is None:
         return "claims no gain in speed or memory"
     if worth is Worth.NOTHING or frequency is None:

@@ -16,6 +16,7 @@ from torchlint.fixes import Edits, add_argument, replace, spell
 from torchlint.semantics.api.results import FACTORIES, LEGACY_CONSTRUCTORS, LIKE_FACTORIES, RANDOM_FACTORIES
 from torchlint.semantics.arrays import array
 from torchlint.semantics.evidence import default_dtype_changes
+from torchlint.semantics.operations import operations_of
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Device, Kind
@@ -59,8 +60,8 @@ _RANDOM_FILLS = frozenset(["normal_", "uniform_", "random_", "bernoulli_", "expo
 _PASSING_ON = _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS
 _RETYPING = frozenset(["to", "type"])
 _TRIANGLES = frozenset({"torch.tril", "torch.triu"})
-_EXACT = (cst.Add, cst.Subtract, cst.Multiply)
-_ARITHMETIC = (*_EXACT, cst.Divide, cst.Power)
+# Whether every device rounds the result of an operation on whole numbers in the same way.
+_ARITHMETIC = {"neg": True, "add": True, "sub": True, "mul": True, "div": False, "pow": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +151,14 @@ def _casts(module: Module, call: cst.Call) -> bool:
 
 def _of_arithmetic(module: Module, node: cst.BaseExpression) -> Factory | None:
     """Return what makes the tensor of ``-x``, ``~x``, ``1 - x`` or ``x * -1e4``."""
-    match node:
-        case cst.UnaryOperation(operator=cst.Minus() | cst.BitInvert(), expression=operand):
-            operands, exact = [operand], True
-        case cst.BinaryOperation() if isinstance(node.operator, _ARITHMETIC):
-            both = (node.left, node.right)
-            operands = [operand for operand in both if module.value(operand).kind is not Kind.NUMBER]
-            exact = isinstance(node.operator, _EXACT)
-        case _:
-            return None
+    operation = operations_of(module).of(node)
+    if operation is not None and operation.name in _ARITHMETIC:
+        operands = [each for each in operation.operands if module.value(each).kind is not Kind.NUMBER]
+        exact = _ARITHMETIC[operation.name]
+    elif isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.BitInvert):
+        operands, exact = [node.expression], True
+    else:
+        return None
     made = factory(module, operands[0]) if len(operands) == 1 else None
     if made is None:
         return None

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.families import listed
+from torchlint.semantics.api.frameworks import PROGRESS_BAR_METHODS
 from torchlint.semantics.api.results import READING_SCALARS
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.flow.graph import Function, Loop
@@ -418,13 +419,10 @@ def logs_tensors(module: Module, call: cst.Call) -> bool:
 
 def _follows_steps(module: Module, call: cst.Call) -> bool:
     """Return whether a call shows numbers on a progress bar, or in a line that the next step overwrites."""
-    if last_name(call.func) in _BAR_METHODS:
+    if last_name(call.func) in PROGRESS_BAR_METHODS:
         return True
     ends_with = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "end")
     return last_name(call.func) == "print" and any(module.value(text).constant == "\r" for text in ends_with)
-
-
-_BAR_METHODS: Final = frozenset({"set_description", "set_description_str", "set_postfix", "set_postfix_str"})
 
 
 @remembered

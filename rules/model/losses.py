@@ -157,8 +157,6 @@ class _Search(Part):
         """Return whether the expression stands in the function that asks: ``here``."""
         if isinstance(node, cst.Name):
             return self._name(node, here)
-        if isinstance(node, cst.Attribute):
-            return None
         if isinstance(node, cst.Subscript):
             found = self.expression(node.value, here) if _selects_rows(self.module, node) else None
             return replace(found, reshaped=True) if found is not None else None

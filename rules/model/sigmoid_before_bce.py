@@ -78,15 +78,12 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
     if found is None or _is_known(module, call):
         return
     stable = _STABLE[module.qualified(call.func) or ""]
-    fix = _fix(module, call, found, stable)
-    apart = module.function(found.ending.node) is not module.function(call)
     yield Finding(
         call,
         f"sigmoid before `{name.value}` is numerically unstable; use `{stable.rpartition('.')[2]}`",
-        fix=fix,
+        fix=_fix(module, call, found, stable),
         remedy=f"Remove the sigmoid, and pass the logits to `{stable.rpartition('.')[2]}`",
         related=((found.ending.node, "the sigmoid"),),
-        slight="other code may need the probabilities" if apart and fix is None else None,
     )
 
 

@@ -52,26 +52,9 @@ class Context(IdentityEnum):
     """Runs only with releases that lack something."""
 
     @property
-    def told(self) -> str:
-        """The context in words, such as "in a test"."""
-        return _TOLD[self]
-
-    @property
     def measures(self) -> bool:
         """Whether the place is there to take times, which it has to take right."""
         return self is Context.BENCHMARK
-
-
-_TOLD: Final = {
-    Context.TEST: "in a test",
-    Context.DEBUG: "only runs for debugging",
-    Context.PLOTTING: "in a plot",
-    Context.TEACHING: "in a tutorial",
-    Context.BENCHMARK: "in a benchmark",
-    Context.CONVERSION: "in a conversion of a checkpoint",
-    Context.HOST_ONLY: "only runs on the CPU",
-    Context.OLD_RELEASE: "only runs with old releases",
-}
 
 
 class _Act(IdentityEnum):

@@ -68,6 +68,9 @@ APPLYING_FUNCTIONS: Final = _words("""
 """)
 """Functions that run the function they are given, there and then."""
 
+PROGRESS_BAR_METHODS: Final = _words("set_description set_description_str set_postfix set_postfix_str")
+"""Methods by which a progress bar of tqdm is given what it shows."""
+
 COMPILERS: Final = _words("torch._dynamo.optimize torch.compile torchdynamo.optimize")
 """Functions that compile the function or module that they are given."""
 
