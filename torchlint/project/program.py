@@ -382,6 +382,16 @@ class Program:
         self._note_ranks(Facet.WORDS, _first(found, 1) or direct)
         return bool(found) or (instances and bool(self.index.speaking_of(self._companions_of(file), word)))
 
+    def speaking(self, words: tuple[str, ...], among: tuple[str, ...]) -> Sequence[Module]:
+        """Return the modules of the project whose text has one of some words, ``among`` those that have one
+        of others, in a fixed order; none if there are many.
+        """
+        every = self.index.every
+        found = self._speaking_of(self._speaking_of(every, among), words)
+        # Any other may have both in the next run.
+        self._note_ranks(Facet.WORDS, every)
+        return self._modules_of(found) if found.bit_count() <= _MOST_USERS else []
+
     def has_anywhere(self, words: tuple[str, ...]) -> bool:
         """Return whether the text of any file of the project, a test among them, has one of some words."""
         every = self.index.every

@@ -14,6 +14,7 @@ from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.graph import Function
+from torchlint.semantics.lexicon import names_model
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
@@ -21,6 +22,8 @@ from torchlint.semantics.values import BOTTOM, Kind, Value
 
 Decorated: TypeAlias = "cst.ClassDef | cst.FunctionDef"
 
+_OF_ENGINES = ("execute_model", "forward_batch")
+"""One of these stands in the text of a file that runs the steps of an inference engine."""
 _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 
 
@@ -194,6 +197,45 @@ class CallGraph:
             if not set(methods).isdisjoint(graph.callees(call))
         )
         return tuple(sorted(found, key=self.tree.order.__getitem__))
+
+    @remembered
+    def asked_of_models(self, method: cst.FunctionDef) -> tuple[cst.Call, ...]:
+        """Return calls in the files of an engine that may run a method of a module by its name:
+        ``self.model.embed(tokens)``, whichever model that is.
+        """
+        owner, name = self.classes.owner(method), method.name.value
+        if self.link is None or owner is None or name == "forward" or name.startswith("_"):
+            return ()
+        if self.classes.info(owner).kind is not Kind.MODULE:
+            return ()
+        words = f"model.{name}(", f'model, "{name}"'
+        graphs = map(self.counterpart, self.link.speaking(words, _OF_ENGINES))
+        return tuple(call for graph in graphs for call in graph.made_on_models(name))
+
+    def made_on_models(self, name: str) -> Iterator[cst.Call]:
+        """Yield the calls in this file of a method of what is called a model, and is not known as any;
+        also of what ``getattr(model, name)`` has given a variable.
+        """
+        for call in self.tree.calls_by_name.get(name, ()):
+            if isinstance(call.func, cst.Attribute) and self._is_some_model(call.func.value):
+                yield call
+        for got in self._calls_by_text.get(name, ()):
+            match got, self.tree.parent(got):
+                case (
+                    cst.Call(func=cst.Name("getattr"), args=[cst.Arg(value=model), *_]),
+                    cst.Assign(targets=[cst.AssignTarget(target=cst.Name(variable))]),
+                ) if self._is_some_model(model):
+                    for call in self.tree.calls_by_name.get(variable, ()):
+                        given = self.names.assignment(call.func) if isinstance(call.func, cst.Name) else None
+                        if given is not None and given.value is got:
+                            yield call
+
+    def _is_some_model(self, node: cst.BaseExpression) -> bool:
+        """Return whether it is what is called a model, and nothing shows which one it is."""
+        if not names_model(last_name(node)):
+            return False
+        value = self._value(node)
+        return value.definition is None and value.kind in (Kind.UNKNOWN, Kind.MODULE)
 
     def _users(self, function: cst.CSTNode, many: bool = False) -> Sequence[Any]:
         """Return the modules of other files that may run a function; of a library,

@@ -117,6 +117,11 @@ class Link(Protocol):
         With ``instances``, any module of its programs, since an instance is handed on.
         """
 
+    def speaking(self, words: tuple[str, ...], among: tuple[str, ...]) -> Sequence[Any]:
+        """Return the modules of the project whose text has one of some words, ``among`` those that have one
+        of others, in a fixed order; none if there are many.
+        """
+
     def has_anywhere(self, words: tuple[str, ...]) -> bool:
         """Return whether the text of any file of the project, a test among them, has one of some words."""
 

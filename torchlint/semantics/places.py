@@ -979,9 +979,14 @@ class Places(Part):
         if any(last_name(d.decorator) == "property" for d in function.decorators):
             for read in self._property_reads(function):
                 yield read, read
-        for call in self.module.inference.callgraph.dispatched(function):
+        graph = self.module.inference.callgraph
+        for call in graph.dispatched(function):
             if call not in callers:
                 yield call, call
+        if not callers:
+            for call in graph.asked_of_models(function):
+                if self.served(call):
+                    yield call, call
 
     def _drawing(self, call: cst.Call) -> cst.For | None:
         """Return the loop that draws from what a call gives."""
