@@ -72,7 +72,7 @@ def _acting(module: Module, loop: cst.For | cst.While) -> list[cst.Call]:
     """
     return [
         call
-        for call in module.tree.within(loop, module.tree.nodes(cst.Call))
+        for call in module.tree.nodes_within(loop, cst.Call)
         if last_name(call.func) == "step" and steps_environment(module, call)
         if not places.throttled(module, call)
         if not any(may_be_on_device(module, argument.value) for argument in call.args)
@@ -85,7 +85,7 @@ def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.BaseExpress
     asked = list(asks_device(module, loop.test)) if isinstance(loop, cst.While) else []
     return asked + [
         call
-        for call in module.tree.within(loop, module.tree.nodes(cst.Call))
+        for call in module.tree.nodes_within(loop, cst.Call)
         if conversion(module, call) is not None or host_copy(module, call) is not None
         if not places.throttled(module, call)
         if needed_on_host(module, call) is Need.DECISION

@@ -137,13 +137,13 @@ def _frees_model(module: Module, place: cst.CSTNode) -> bool:
     tree = module.tree
     loops = module.flow.loops(place)
     around = loops[0] if loops else module.function(place) or tree.root
-    gone: list[cst.CSTNode] = [part for part in tree.nodes(cst.Del) if _names_module(module, part.target)]
-    gone += [
+    deleted = (part for part in tree.nodes_within(around, cst.Del) if _names_module(module, part.target))
+    discarded = (
         call
-        for call in tree.nodes(cst.Call)
+        for call in tree.nodes_within(around, cst.Call)
         if begins(last_name(call.func), Role.DISCARDING) and has(last_name(call.func), Role.MODEL)
-    ]
-    return any(module.flow.certainly_before(each, place) for each in tree.within(around, gone))
+    )
+    return any(module.flow.certainly_before(each, place) for each in (*deleted, *discarded))
 
 
 def _names_module(module: Module, target: cst.BaseExpression) -> bool:

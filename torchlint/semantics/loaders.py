@@ -656,7 +656,7 @@ def stays_on_host(module: Module, loop: cst.For | cst.While) -> bool:
     tree = module.tree
     called = [
         call
-        for call in tree.within(loop.body, tree.nodes(cst.Call))
+        for call in tree.nodes_within(loop.body, cst.Call)
         if module.value(call.func).kind is Kind.MODULE
     ]
     if (
@@ -715,7 +715,7 @@ def _moves_something(module: Module, around: cst.CSTNode) -> bool:
         or ends(last_name(call.func), Role.SENDING)
         or last_name(call.func) == "device"
         or any(names_device(argument.keyword.value) for argument in call.args if argument.keyword is not None)
-        for call in home.tree.within(around, home.tree.nodes(cst.Call))
+        for call in home.tree.nodes_within(around, cst.Call)
     )
 
 
