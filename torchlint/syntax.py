@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from functools import cache, cached_property
+from itertools import chain
 from typing import TypeVar
 
 import libcst as cst
@@ -509,12 +510,12 @@ class SyntaxTree:
         start = bisect_left(nodes, order(outer), key=order)
         return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]
 
-    def nodes_within(self, outer: cst.CSTNode, kind: type[Node]) -> Sequence[Node]:
-        """Return the nodes of exactly this type that are ``outer`` or lie below it,
+    def nodes_within(self, outer: cst.CSTNode, *kinds: type[Node]) -> Sequence[Node]:
+        """Return the nodes of exactly these types that are ``outer`` or lie below it, in source order,
         at the cost of those alone.
         """
-        known: list[Node] = self._by_type.get(kind, [])  # type: ignore[assignment]
-        found = self.within(outer, known)
+        parts: list[Sequence[Node]] = [self.within(outer, self._by_type.get(kind, [])) for kind in kinds]  # type: ignore[arg-type]
+        found = parts[0] if len(parts) == 1 else sorted(chain(*parts), key=self.order.__getitem__)
         self.effort.spend(1 + len(found) // 4)
         return found
 

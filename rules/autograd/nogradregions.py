@@ -109,7 +109,7 @@ def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
     start = info.method("__init__")
     if [module.qualified(base.value) for base in definition.bases] != ["torch.nn.Module"] or start is None:
         return False
-    for call in module.tree.within(start, module.tree.nodes(cst.Call)):
+    for call in module.tree.nodes_within(start, cst.Call):
         name = module.qualified(call.func) or ""
         if name in LAYERS_WITHOUT_PARAMETERS or name.startswith(_MAKERS_WITHOUT):
             continue
@@ -334,7 +334,7 @@ class NoGradRegions(Part):
         return all(self._is_of_host(v) or (v.tensorlike and v.graph is Graph.DETACHED) for v in values)
 
     def _calls_of(self, function: cst.FunctionDef) -> Sequence[cst.Call]:
-        return self.tree.within(function.body, self.tree.nodes(cst.Call))
+        return self.tree.nodes_within(function.body, cst.Call)
 
     def _trains_around(self, call: cst.Call, *phases: Phase) -> bool:
         """Return whether a call in training, with autograd on,
@@ -861,7 +861,7 @@ class NoGradRegions(Part):
         """Return whether a function puts a model into evaluation mode."""
         return any(
             isinstance(call.func, cst.Attribute) and call.func.attr.value == "eval" and not call.args
-            for call in self.tree.within(function.body, self.tree.nodes(cst.Call))
+            for call in self.tree.nodes_within(function.body, cst.Call)
         )
 
     @remembered
@@ -1178,7 +1178,7 @@ class NoGradRegions(Part):
             return True
         return any(
             frequency(self.module, call) is Frequency.TOKEN and self._evaluates(call)
-            for call in self.tree.within(function.body, self.tree.nodes(cst.Call))
+            for call in self.tree.nodes_within(function.body, cst.Call)
         )
 
     def _is_of_tokens(self, node: cst.BaseExpression) -> bool:

@@ -433,7 +433,7 @@ def _parts(module: Module, maker: cst.CSTNode) -> Iterator[cst.CSTNode]:
     )
     for body in (*lines, *module.callees(maker)):
         home = module.home(body)
-        yield from home.tree.within(body, home.tree.nodes(cst.Call))
+        yield from home.tree.nodes_within(body, cst.Call)
 
 
 def _with_given(module: Module, made: Iterable[cst.CSTNode | None]) -> set[cst.CSTNode]:
@@ -531,7 +531,7 @@ def _has_parameters(module: Module, node: cst.CSTNode, path: Path) -> bool | lis
         return None
     for member in module.classes.info(made.definition).lineage:
         home = module.home(member.node)
-        for call in home.tree.within(member.node, home.tree.nodes(cst.Call)):
+        for call in home.tree.nodes_within(member.node, cst.Call):
             layer = home.qualified(call.func) or ""
             if layer.startswith("torch.nn.") and layer.rpartition(".")[2][:1].isupper():
                 if layer not in LAYERS_WITHOUT_PARAMETERS:

@@ -124,7 +124,7 @@ def _works_on_host(module: Module, function: cst.FunctionDef) -> bool:
     """Return whether a function calls libraries that compute on the host:
     its graph would break in any case.
     """
-    calls = module.tree.within(function, module.tree.nodes(cst.Call))
+    calls = module.tree.nodes_within(function, cst.Call)
     return any(feeds_host_engine(module, call) for call in calls)
 
 

@@ -280,7 +280,7 @@ class Collectives(Part):
 
     def _helpers_of(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
         """Yield the functions that one may exchange something by."""
-        for call in self.tree.within(function.body, self.tree.nodes(cst.Call)):
+        for call in self.tree.nodes_within(function.body, cst.Call):
             callee = self.module.callee(call) if last_name(call.func) in self._names else None
             if isinstance(callee, cst.FunctionDef):
                 yield callee

@@ -315,7 +315,7 @@ def _is_drawn(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _holds_draw(module: Module, node: cst.CSTNode) -> bool:
-    calls = module.tree.within(node, module.tree.nodes(cst.Call))
+    calls = module.tree.nodes_within(node, cst.Call)
     return any((module.qualified(call.func) or "").startswith(_DRAWING) for call in calls)
 
 

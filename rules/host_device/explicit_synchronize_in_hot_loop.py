@@ -216,7 +216,7 @@ def _awaits_copy(module: Module, function: cst.FunctionDef | cst.Lambda | None) 
         return False
     tree = module.tree
     places: dict[cst.CSTNode, None] = {function: None}
-    for call in tree.within(function, tree.nodes(cst.Call)):
+    for call in tree.nodes_within(function, cst.Call):
         # The copies may be made by a helper.
         callee = module.callee(call)
         if isinstance(callee, cst.FunctionDef):

@@ -347,5 +347,5 @@ def _refilled(module: Module, moved: cst.BaseExpression, hot: Hot) -> bool:
     code = module.source(moved)
     return any(
         isinstance(part.target, cst.Attribute) and module.source(part.target).startswith(f"{code}.")
-        for part in module.tree.within(hot.loop, module.tree.nodes(cst.AssignTarget))
+        for part in module.tree.nodes_within(hot.loop, cst.AssignTarget)
     )

@@ -250,7 +250,7 @@ def _asked_to_end(module: Module, loop: cst.For | cst.While) -> frozenset[str]:
     """Return the names in the conditions by which a loop ends."""
     asked = {*module.tree.names_in(loop.test)} if isinstance(loop, cst.While) else set[str]()
     for kind in (cst.Break, cst.Return):
-        for leaving in module.tree.within(loop, module.tree.nodes(kind)):
+        for leaving in module.tree.nodes_within(loop, kind):
             around = (each.construct for each in module.flow.branches(leaving, within=loop))
             branch = next((each for each in around if isinstance(each, cst.If)), None)
             if branch is not None:
@@ -431,7 +431,7 @@ def _spelt_in(
 ) -> dict[str, list[cst.BaseExpression]]:
     """Return the names or attributes of a loop by their source."""
     found: dict[str, list[cst.BaseExpression]] = {}
-    for each in module.tree.within(loop, module.tree.nodes(kind)):
+    for each in module.tree.nodes_within(loop, kind):
         found.setdefault(module.source(each), []).append(each)
     return found
 

@@ -311,7 +311,7 @@ def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
         and not _to_the_terminal(module, call)
         and (switched or not module.flow.is_conditional(call, within=loop))
         and not places.throttled(module, call)
-        for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
+        for call in module.tree.nodes_within(loop.body, cst.Call)
     )
 
 
@@ -589,5 +589,5 @@ def sends_observation(module: Module, node: cst.CSTNode) -> bool:
         (conversion(module, call) is not None or host_copy(module, call) is not None)
         and handed_to(module, call, steps_environment)
         for other in block.body[module.tree.position(statement) + 1 :]
-        for call in module.tree.within(other, module.tree.nodes(cst.Call))
+        for call in module.tree.nodes_within(other, cst.Call)
     )

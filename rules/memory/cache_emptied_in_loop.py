@@ -118,7 +118,7 @@ def _keeps_on_host(module: Module, function: Function) -> bool:
         and isinstance(assign.value, cst.Call)
         and last_name(assign.value.func) in ("to", "cpu")
         and module.value(assign.value).device is Device.CPU
-        for assign in module.tree.within(function, module.tree.nodes(cst.Assign))
+        for assign in module.tree.nodes_within(function, cst.Assign)
         for target in assign.targets
     )
 

@@ -182,7 +182,7 @@ class Backpropagation(Part):
         """Return whether ``node`` may call a function that leads to what is looked for,
         in another file as well.
         """
-        calls = self.tree.within(node, self.tree.nodes(cst.Call))
+        calls = self.tree.nodes_within(node, cst.Call)
         return any(self._leads(callee, reach) for call in calls for callee in self.module.callees(call))
 
     @solved(False)
@@ -773,7 +773,7 @@ def _is_no_tensor(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
     callee = module.callee(node) if isinstance(node, cst.Call) else None
     if isinstance(callee, cst.FunctionDef):
         tree = module.home(callee).tree
-        returns = (r for r in tree.within(callee, tree.nodes(cst.Return)) if r.value is None)
+        returns = (r for r in tree.nodes_within(callee, cst.Return) if r.value is None)
         return any(module.function(statement) is callee for statement in returns) or None
     return None
 

@@ -158,7 +158,7 @@ class CallGraph:
 
     def running(self, runner: cst.FunctionDef, name: str, method: cst.FunctionDef) -> cst.Call | None:
         """Return the call in a function of what ``getattr(x, name)`` gives it, if that may be a method."""
-        for call in self.tree.within(runner, self.tree.nodes(cst.Call)):
+        for call in self.tree.nodes_within(runner, cst.Call):
             given = self.names.assignment(call.func) if isinstance(call.func, cst.Name) else None
             match call.func if given is None else given.value:
                 case cst.Call(func=cst.Name("getattr"), args=[owner, asked, *_]) if (
@@ -549,7 +549,7 @@ class CallGraph:
         """Yield the calls whose results a function returns as they are,
         with those of functions ``within`` it.
         """
-        for statement in self.tree.within(function, self.tree.nodes(cst.Return)):
+        for statement in self.tree.nodes_within(function, cst.Return):
             if isinstance(statement.value, cst.Call):
                 if within or self.names.scope(statement).node is function:
                     yield statement.value
@@ -649,7 +649,7 @@ class CallGraph:
         """Return the tuple or dict that a function makes anew and returns, whatever it is called with."""
         own = [
             statement
-            for statement in self.tree.within(function, self.tree.nodes(cst.Return, cst.Yield))
+            for statement in self.tree.nodes_within(function, cst.Return, cst.Yield)
             if self.names.scope(statement).node is function
         ]
         match own:

@@ -152,7 +152,7 @@ def stays_on_host(tree: SyntaxTree, inference: Inference, definition: cst.ClassD
     """Return whether a class sets its attribute ``device`` to the CPU, and never to anything else."""
     devices = [
         inference.value(assign.value).device
-        for assign in tree.within(definition, tree.nodes(cst.Assign))
+        for assign in tree.nodes_within(definition, cst.Assign)
         for target in assign.targets
         if isinstance(target.target, cst.Attribute) and target.target.attr.value.lstrip("_") == "device"
     ]
@@ -266,7 +266,7 @@ class Contexts(Part):
         if not (named or bare or self._makes_up_data):
             return False
         acts = self._acts(function)
-        checks = bool(self.tree.within(function, self.tree.nodes(cst.Assert))) or _Act.CHECKS in acts
+        checks = bool(self.tree.nodes_within(function, cst.Assert)) or _Act.CHECKS in acts
         if not named:
             answers = any(each.value is not None for each in self.tree.within(function, self._returns))
             if bare and checks and not answers and self._goes_through_nothing(function, acts):
@@ -278,7 +278,7 @@ class Contexts(Part):
 
     def _goes_through_nothing(self, function: cst.FunctionDef, acts: frozenset[_Act]) -> bool:
         """Return whether a function goes through no data but what it makes up, for several models maybe."""
-        if not self.tree.within(function, self.tree.nodes(cst.For)):
+        if not self.tree.nodes_within(function, cst.For):
             return True
         return _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS - {_Act.TRAINS})
 
@@ -327,7 +327,7 @@ class Contexts(Part):
     def _acts_in(self, part: cst.CSTNode, calls: Sequence[cst.Call]) -> frozenset[_Act]:
         """Return what a part of a program does, functions that it defines included."""
         acts = self._acts_of(self.tree.within(part, calls))
-        loops = self.tree.within(part, self.tree.nodes(cst.For))
+        loops = self.tree.nodes_within(part, cst.For)
         return acts | {_Act.DATA} if any(map(self._goes_over_data, loops)) else acts
 
     def _acts_of(self, calls: Iterable[cst.Call]) -> frozenset[_Act]:
@@ -510,12 +510,12 @@ class Contexts(Part):
         and nothing counted off.
         """
         tree = self.tree
-        if any(tree.within(loop.body, tree.nodes(kind)) for kind in (cst.For, cst.While)):
+        if any(tree.nodes_within(loop.body, kind) for kind in (cst.For, cst.While)):
             return False
-        calls = tree.within(loop.body, tree.nodes(cst.Call))
+        calls = tree.nodes_within(loop.body, cst.Call)
         if not self._acts_of(calls).isdisjoint(_WORKING) or any(last_name(c.func) == "next" for c in calls):
             return False
-        return not any(self._changes(loop, name) for name in tree.within(loop.body, tree.nodes(cst.Name)))
+        return not any(self._changes(loop, name) for name in tree.nodes_within(loop.body, cst.Name))
 
     def _changes(self, loop: cst.For, name: cst.Name) -> bool:
         """Return whether a variable that is read in a loop comes from the round before,

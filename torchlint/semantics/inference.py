@@ -1907,7 +1907,7 @@ class Inference:
         ``self.entries[name] = cls``.
         """
         found: list[cst.FunctionDef] = []
-        for assign in self.tree.within(registry, self.tree.nodes(cst.Assign)):
+        for assign in self.tree.nodes_within(registry, cst.Assign):
             match assign:
                 case cst.Assign(
                     targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Attribute()))], value=cst.Name()

@@ -655,9 +655,7 @@ def stays_on_host(module: Module, loop: cst.For | cst.While) -> bool:
     """
     tree = module.tree
     called = [
-        call
-        for call in tree.nodes_within(loop.body, cst.Call)
-        if module.value(call.func).kind is Kind.MODULE
+        call for call in tree.nodes_within(loop.body, cst.Call) if module.value(call.func).kind is Kind.MODULE
     ]
     if (
         not called

@@ -614,13 +614,13 @@ class Phases(Part):
         def is_sample(node: cst.CSTNode | None) -> bool:
             return isinstance(node, cst.Name) and node.value == sample
 
-        returns = self.tree.within(function, self.tree.nodes(cst.Return))
+        returns = self.tree.nodes_within(function, cst.Return)
         if not any(is_sample(each.value) for each in returns):
             return False
         bound = self.module.names.by_node.get(given[0])
         if bound is not None and self.module.inference.parameter(bound).kind is Kind.DICT:
             return True
-        lookups = self.tree.within(function, self.tree.nodes(cst.Subscript))
+        lookups = self.tree.nodes_within(function, cst.Subscript)
         return any(is_sample(each.value) and _is_field(each) for each in lookups)
 
     @cached_property

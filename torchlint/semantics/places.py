@@ -278,7 +278,7 @@ class Places(Part):
             for part in (loop.target, *self.tree.descendants(loop.target)):
                 if isinstance(part, cst.Name) and names_model(part.value):
                     yield part.value
-        for assignment in self.tree.within(loop.body, self.tree.nodes(cst.Assign)):
+        for assignment in self.tree.nodes_within(loop.body, cst.Assign):
             made = assignment.value
             if not isinstance(made, cst.Call) or self._holder(assignment) is not loop:
                 continue
@@ -644,7 +644,7 @@ class Places(Part):
         causes = (Cause.GRADIENTS, Cause.OPTIMIZER_STEP) if stepping else (Cause.GRADIENTS,)
         done = [
             self._work_of_call(call)
-            for call in self.tree.within(body, self.tree.nodes(cst.Call))
+            for call in self.tree.nodes_within(body, cst.Call)
             if beside is None or not self.tree.contains(beside, call)
         ]
         return any(

@@ -406,8 +406,8 @@ class ReleaseChecks(Part):
             return
         tree = self.tree
         imports: list[cst.Import | cst.ImportFrom] = [
-            *tree.within(attempt.body, tree.nodes(cst.Import)),
-            *tree.within(attempt.body, tree.nodes(cst.ImportFrom)),
+            *tree.nodes_within(attempt.body, cst.Import),
+            *tree.nodes_within(attempt.body, cst.ImportFrom),
         ]
         for statement in imports:
             yield from self._imported_from(statement)
@@ -415,7 +415,7 @@ class ReleaseChecks(Part):
             if not imports:
                 yield ANY
             return
-        used = {self._library(name) for name in self.tree.within(attempt.body, self.tree.nodes(cst.Name))}
+        used = {self._library(name) for name in self.tree.nodes_within(attempt.body, cst.Name)}
         libraries = {each for each in used if each is not None}
         yield from libraries
         if caught & _MISSING_PART and not libraries:

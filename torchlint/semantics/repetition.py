@@ -357,7 +357,7 @@ class Frequencies(Part):
             return False
         if phase(module, loop.body) is not Phase.EVALUATION and grad(module, loop.body) is not Grad.OFF:
             return False
-        calls = self.tree.within(loop, self.tree.nodes(cst.Call))
+        calls = self.tree.nodes_within(loop, cst.Call)
         if any(_acts(call) for call in calls):
             return False
         return any(places.computes(module, call) and self._is_carried(call, loop) for call in calls)
@@ -404,7 +404,7 @@ class Frequencies(Part):
             return False
         return any(
             self.module.function(loop) is function and self._feeds_itself(loop)
-            for loop in self.tree.within(function, self.tree.nodes(cst.For, cst.While))
+            for loop in self.tree.nodes_within(function, cst.For, cst.While)
             if isinstance(loop, (cst.For, cst.While))
         )
 
@@ -448,7 +448,7 @@ class Frequencies(Part):
         """Return how often a function is called that nobody is seen to call:
         once an epoch if it goes over data.
         """
-        loops = self.tree.within(function.body, self.tree.nodes(cst.For))
+        loops = self.tree.nodes_within(function.body, cst.For)
         passes = any(
             self.module.function(loop) is function and places.heat(self.module, loop) is Heat.HOT
             for loop in loops

@@ -244,7 +244,7 @@ def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
         return False
     moved = {
         root.value
-        for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
+        for call in module.tree.nodes_within(loop.body, cst.Call)
         if isinstance(call.func, cst.Attribute)
         and call.func.attr.value in TRANSFERS
         and not to_host(module, call)

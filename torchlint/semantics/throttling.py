@@ -108,7 +108,7 @@ class Throttling(Part):
         around = self.module.function(test) or self.tree.root
         compared += (
             assign.value
-            for assign in self.tree.within(around, self.tree.nodes(cst.Assign))
+            for assign in self.tree.nodes_within(around, cst.Assign)
             if dotted_text(assign.targets[0].target) in counters
         )
         return [
@@ -340,7 +340,7 @@ class Throttling(Part):
     def _marks(self, loop: cst.CSTNode) -> dict[str, frozenset[str]]:
         """Return the variables that a loop sets to others as they are, with those others."""
         found: dict[str, frozenset[str]] = {}
-        for assign in self.tree.within(loop, self.tree.nodes(cst.Assign)):
+        for assign in self.tree.nodes_within(loop, cst.Assign):
             mark, counter = dotted_text(assign.targets[0].target), dotted_text(assign.value)
             if mark is not None and counter is not None and len(assign.targets) == 1:
                 found[mark] = found.get(mark, frozenset()) | {counter}
@@ -430,7 +430,7 @@ class Throttling(Part):
         if not isinstance(flag, cst.Name):
             return None
         for loop in self.module.flow.statement_loops(flag):
-            for branch in self.tree.within(loop, self.tree.nodes(cst.If)):
+            for branch in self.tree.nodes_within(loop, cst.If):
                 test = branch.test
                 if (
                     isinstance(test, cst.Name)
@@ -736,8 +736,8 @@ class Throttling(Part):
         if self.module.classes.owner(method) is None or not method.params.params:
             return
         receiver = method.params.params[0].name.value
-        assigned = (each.target for each in self.tree.within(method, self.tree.nodes(cst.AssignTarget)))
-        filled = map(_set_in_place, self.tree.within(method, self.tree.nodes(cst.Call)))
+        assigned = (each.target for each in self.tree.nodes_within(method, cst.AssignTarget))
+        filled = map(_set_in_place, self.tree.nodes_within(method, cst.Call))
         for target in (*assigned, *filled):
             match target:
                 case cst.Attribute(value=cst.Name(value=holder), attr=attribute) if holder == receiver:
@@ -906,7 +906,7 @@ class Throttling(Part):
             isinstance(call.func, cst.Attribute)
             and call.func.attr.value == "append"
             and dotted_text(call.func.value) == grown
-            for call in self.tree.within(around, self.tree.nodes(cst.Call))
+            for call in self.tree.nodes_within(around, cst.Call)
         )
 
     def _counts(self, node: cst.BaseExpression) -> bool:

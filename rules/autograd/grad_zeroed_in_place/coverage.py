@@ -253,7 +253,7 @@ def may_change(module: Module, test: cst.BaseExpression) -> bool:
     """Return whether a test asks about more than constants and attributes
     that `__init__` alone sets on ``self``.
     """
-    for name in module.tree.within(test, module.tree.nodes(cst.Name)):
+    for name in module.tree.nodes_within(test, cst.Name):
         holder = module.tree.parent(name)
         if isinstance(holder, cst.Attribute) and holder.attr is name:
             if any(
@@ -265,7 +265,7 @@ def may_change(module: Module, test: cst.BaseExpression) -> bool:
         elif not SelfAttributes.is_self(name):
             if name.value not in _CONSTANTS and module.qualified(name) is None:
                 return True
-    calls = module.tree.within(test, module.tree.nodes(cst.Call))
+    calls = module.tree.nodes_within(test, cst.Call)
     return not all((module.qualified(call.func) or "").startswith("builtins.") for call in calls)
 
 

@@ -183,7 +183,7 @@ def _runs_elsewhere(module: Module, function: Function) -> bool:
     """
     if isinstance(function, cst.Lambda):
         return not module.tree.is_called(function)
-    if function.asynchronous is not None or module.tree.within(function, module.tree.nodes(cst.Yield)):
+    if function.asynchronous is not None or module.tree.nodes_within(function, cst.Yield):
         return True
     if any(module.source(each.decorator) not in _WRAPPING for each in function.decorators):
         return True

@@ -46,7 +46,7 @@ class Pinning(Part):
         if not isinstance(function, cst.FunctionDef):
             return False
         home = self.module.home(function)
-        calls = home.tree.within(function.body, home.tree.nodes(cst.Call))
+        calls = home.tree.nodes_within(function.body, cst.Call)
         return all(last_name(call.func) in _REGROUPING for call in calls)
 
     def yields_own_objects(self, call: cst.Call) -> bool:

@@ -125,7 +125,7 @@ def _may_drop(module: Module, attention: Value) -> bool:
     if isinstance(attention.definition, cst.ClassDef):
         init = module.classes.info(attention.definition).method("__init__")
         if init is not None:
-            calls = module.tree.within(init, module.tree.nodes(cst.Call))
+            calls = module.tree.nodes_within(init, cst.Call)
             makers = [call for call in calls if module.base_constructed(call) == _ATTENTION]
     dropouts = [module.argument(maker, "dropout") for maker in makers]
     return not dropouts or any(not each.absent and each.constant not in (0, 0.0) for each in dropouts)
