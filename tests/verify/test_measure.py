@@ -333,3 +333,21 @@ def test_programs_that_keep_all_processors_busy_take_turns_also_while_nothing_is
     session.examinations[ORIGINAL] = replace(session.examinations[ORIGINAL], busy=busy)
     assert session._parallel(99) == session._costs().parallel == most
     assert session._parallel(4) == min(most, 4)
+
+
+def test_of_long_steps_one_process_is_timed_where_two_would_exceed_the_budget(
+    program: tuple[Session, Clock, list[Program]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, clock, started = program
+    original = session.examinations[ORIGINAL]
+    session.examinations[ORIGINAL] = replace(original, step_seconds=1.5, startup_seconds=1.0)
+
+    def slow(self: Program, lead: int, steps: int, timeout: float) -> Times:
+        clock.now += 1.5 * (lead + steps)
+        return Times(1.5 * steps, None, None)
+
+    monkeypatch.setattr(Program, "block", slow)
+    session.allow(45.0)
+    session.time(lambda *_: None)
+    assert len(started) == len(session.variants)
+    assert {block.replicate for block in session.blocks} == {0}

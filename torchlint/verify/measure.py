@@ -633,7 +633,9 @@ class Session:
         number = self._replicates
         open_ = self._open(planned.variants) if number else planned.variants
         groups = self._groups([name for name in planned.variants if name in open_])
-        together = LEAST_REPLICATES if not number and self._beside(planned.variants) else 1
+        # Of a program with long steps, the budget may be enough for the fewest rounds of one process only.
+        fits = LEAST_REPLICATES * self._costs().replicate(planned) <= self._left()
+        together = LEAST_REPLICATES if not number and fits and self._beside(planned.variants) else 1
         until = self._left() * min(together / more, 1)
         self._current = number + together - 1
         for place, group in enumerate(groups):
