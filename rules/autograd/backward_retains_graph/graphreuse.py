@@ -147,11 +147,15 @@ class _Search:
         if not self.graph.bindings and not self.graph.calls:
             # A loss that has a graph is computed somewhere.
             return False
-        others = (
+        others = [
             other for other in Backpropagation.of(self.module).passes if other.call is not backward.call
-        )
+        ]
+        behind = [other for other in others if self._comes_behind(other.call, place)]
+        # Gradients that have a graph lead back into that of what was differentiated.
+        differentiated = (other for other in others if other not in behind and self._has_graph(other.call))
         return (
-            not any(self._comes_behind(other.call, place) and self._shares(other) for other in others)
+            not any(map(self._shares, behind))
+            and not (behind and any(map(self._shares, differentiated)))
             and not self._is_returned()
             and not self._is_handed_on(place)
         )
@@ -352,6 +356,11 @@ class _Search:
         if self.module.function(other) is not self.module.function(backward):
             return True
         return self.tree.order[other] > self.tree.order[backward]
+
+    def _has_graph(self, call: cst.Call) -> bool:
+        """Return whether the gradients that a pass computes may be differentiated: ``create_graph=True``."""
+        asked = self.module.argument(call, "create_graph")
+        return not asked.absent and asked.constant is not False
 
     def _shares(self, other: Backward) -> bool:
         flow = Backpropagation.of(self.module).flow(other.roots)
