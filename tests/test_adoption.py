@@ -106,6 +106,13 @@ def test_what_is_staged_is_checked_as_it_is_staged(git: Any) -> None:
     assert f"{path} is staged but missing from the working tree" in lint("--staged").stderr
 
 
+@pytest.mark.parametrize("option", [["--staged"], ["--changed-since", "HEAD"]])
+def test_a_path_that_does_not_exist_is_told_where_only_changes_count(option: list[str]) -> None:
+    result = lint(*option, "old.py", "mispelt.py")
+    assert "mispelt.py does not exist, and was not checked" in result.stderr
+    assert "old.py" not in result.stderr and result.exit_code == 0
+
+
 def test_files_of_no_repository_are_left_out_with_a_word(git: Any, tmp_path: Path) -> None:
     outside = tmp_path / "outside.py"
     outside.write_text("bad()\n")

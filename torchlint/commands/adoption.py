@@ -73,6 +73,10 @@ class Adoption:
         for path in changes.missing:
             if path.suffix in (".py", ".pyw", ".ipynb"):
                 warn(f"{path} is staged but missing from the working tree, and was not checked")
+        for path in files:
+            # It may be one that the change removes.
+            if path not in changes.missing and not path.exists():
+                warn(f"{path} does not exist, and was not checked")
         touched = tuple(path for path in files if changes.of(path) is not None)
         chosen = self._chosen
         if chosen.writes or chosen.add_noqa is not None:
