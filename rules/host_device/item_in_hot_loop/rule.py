@@ -275,7 +275,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Remove `{steps_to_host(module, call, tensor)}`, and compute with the tensor"
     elements = gone_through(module, tensor)
     if elements is not None:
-        return _at_once(module, elements)
+        return _at_once(module, elements, tensor)
     if decides(module, call) and not runs_as_function(hot):
         often = f"{counter_of(module, hot)} % 100 == 0 and …"
         return f"Select on the device with `torch.where(…)`, or test only every 100 steps: `{often}`"
@@ -287,7 +287,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return "Read all elements at once before the loop, with one `.tolist()`"
     items = None if runs_as_function(hot) else picked_from(module, tensor)
     if items is not None:
-        return _at_once(module, items)
+        return _at_once(module, items, tensor)
     if verdicts(module, call, _indexes_tensor) == {True}:
         return f"Remove `{steps_to_host(module, call, tensor)}`, and index with the tensor"
     statement = module.flow.statement(call)
@@ -324,7 +324,7 @@ def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
     """Return what spares waits where the number is needed on the host at once."""
     items = gone_through(module, tensor)
     if items is not None:
-        return _at_once(module, items)
+        return _at_once(module, items, tensor)
     if (
         isinstance(tensor, cst.Attribute)
         and isinstance(tensor.value, cst.Name)
@@ -340,7 +340,11 @@ def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
     return WITH_OTHERS
 
 
-def _at_once(module: Module, items: cst.BaseExpression) -> str:
+def _at_once(module: Module, items: cst.BaseExpression, read: cst.BaseExpression) -> str:
+    if isinstance(read, cst.Call):
+        # ``row.argmax()`` is computed from an element, which a list would not have.
+        whole = tight(module, items)
+        return f"Compute it for all of `{whole}` before the loop, and read the results with one `.tolist()`"
     return f"Read all elements at once before the loop: `{tight(module, items)}.tolist()`"
 
 
