@@ -35,6 +35,117 @@ case(
     """,
 )
 case(
+    "TL202",
+    "a number that a function gives to the loop of an evaluation",
+    True,
+    """\
+    import torch
+
+    def score(model, x, y):
+        return (model(x).argmax(1) == y).float().mean().item()
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        model.eval().cuda()
+        return [score(model, x.cuda(), y.cuda()) for x, y in loader]
+    """,
+)
+case(
+    "TL202",
+    "a number that a function gives to the loop of a training",
+    False,
+    """\
+    import torch
+    import torch.nn.functional as F
+
+    def score(out, y):
+        return (out.argmax(1) == y).float().mean().item()
+
+    def train(model, loader, optimizer):
+        model.train().cuda()
+        scores = []
+        for x, y in loader:
+            out, y = model(x.cuda()), y.cuda()
+            optimizer.zero_grad()
+            F.cross_entropy(out, y).backward()
+            optimizer.step()
+            scores.append(score(out, y))
+        return scores
+    """,
+)
+case(
+    "TL202",
+    "elements that a function reads one by one for the loop of an evaluation",
+    False,
+    """\
+    import torch
+
+    def labels(model, x):
+        found = []
+        for row in model(x):
+            found.append(row.argmax().item())
+        return found
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        model.eval().cuda()
+        results = []
+        for x, _ in loader:
+            results.append(labels(model, x.cuda()))
+        return results
+    """,
+)
+case(
+    "TL202",
+    "numbers that a forward pass only records",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Loss(nn.Module):
+        def forward(self, x, y):
+            x, y = x.cuda(), y.cuda()
+            near, far = (x - y).abs().mean(), (x - y).pow(2).mean()
+            return near + far, {"near": near.item()}
+    """,
+)
+case(
+    "TL203",
+    "a copy that a forward pass hands to another library",
+    True,
+    """\
+    import torch
+    from torch import nn
+    from wire import send
+
+    class Remote(nn.Module):
+        def forward(self, x):
+            hidden = torch.relu(x.cuda())
+            return send(hidden.detach().cpu())
+    """,
+)
+case(
+    "TL203",
+    "a loss that is copied to the host on its way to the backward pass",
+    False,
+    """\
+    import torch
+    import torch.nn.functional as F
+
+    def loss_of(out, y):
+        return F.cross_entropy(out, y).to("cpu")
+
+    def train(model, loader, optimizer):
+        model.train().cuda()
+        for x, y in loader:
+            loss = loss_of(model(x.cuda()), y.cuda())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+)
+case(
     "TL205",
     "a number that the host needs as a size",
     True,

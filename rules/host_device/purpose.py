@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
+from torchlint.diagnostics import Frequency, Impact
 from torchlint.semantics import places
 from torchlint.semantics.comments import Topic, says, speaks_of
 from torchlint.semantics.dimensions import has_no_dimension
@@ -20,6 +20,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import conversion, host_copy
@@ -39,8 +40,20 @@ def stake(module: Module, node: cst.CSTNode, *, slight: bool) -> Impact:
     """Return the most that is at stake in a wait: less for a ``slight`` one,
     which its author could hardly spare.
     """
-    slight = slight or _only_without(module, node)
+    slight = slight or _only_without(module, node) or _answers_evaluation(module, node)
     return stakes.slight(module, node) if slight else Impact.HIGH
+
+
+def _answers_evaluation(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether a function that the loop of an evaluation calls waits once for each batch.
+
+    Such a function gives its callers Python numbers or arrays by its interface, which would have to change
+    for them all.
+    """
+    hot = places.hot(module, node)
+    if hot is None or not hot.path or module.flow.loops(node):
+        return False
+    return frequency(module, node) is Frequency.BATCH
 
 
 def _only_without(module: Module, node: cst.CSTNode) -> bool:

@@ -85,9 +85,10 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     emptied cache next to them. Copies that return to the device are reported as a repeated transfer (TL208).
 
     Findings are of low impact outside of training, where results are copied once per batch, because they are
-    wanted in host memory in the end, and where a forward pass computes with the array that it copies. Labels
-    that are moved to the device and then copied back are not: the host has them already. Nor are scores of
-    which the host only takes the `argmax` or the loss: the device does that sooner, and has less to copy.
+    wanted in host memory in the end, and where a forward pass, or a function that such a loop calls, goes on
+    with the copy. Labels that are moved to the device and then copied back are not: the host has them
+    already. Nor are scores of which the host only takes the `argmax` or the loss: the device does that
+    sooner, and has less to copy.
 
     ## Why is this bad?
 
@@ -172,6 +173,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
             purpose
             or beside_staying_wait(module, call, hot)
             or (not needless and keeps_results(module, call, hot))
+            or _is_of_interface(module, call, hot)
         )
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
@@ -191,6 +193,15 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         remedy=as_spelt(module, call, remedy),
         impact=stake(module, call, slight=slight),
     )
+
+
+def _is_of_interface(module: Module, call: cst.Call, hot: Hot) -> bool:
+    """Return whether a forward pass, or a function that a loop without training calls, goes on in host memory
+    with what no backward pass needs: by what it is to give, or since what follows works there.
+    """
+    if Backpropagation.of(module).reaches(call):
+        return False
+    return in_forward(hot) or (bool(hot.path) and phase(module, call) is not Phase.TRAINING)
 
 
 def _uses_on_host(module: Module, receiver: cst.Call) -> bool:

@@ -87,7 +87,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
     All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
     low impact next to a synchronization that stays because the host needs its value at once, also in a
-    function that is called or in the caller, and where a progress bar shows the number in every iteration.
+    function that is called or in the caller, where a progress bar shows the number in every iteration, where
+    a forward pass only records it, and in functions that the loop of an evaluation calls for each batch.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.
@@ -200,6 +201,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
             or not_a_list_yet(module, call)
             or keeps_results(module, call, hot)
             or followed_at_each_step(module, call)
+            or (fix is None and in_forward(hot) and only_recorded(module, call))
         )
     )
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
