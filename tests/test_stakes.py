@@ -501,6 +501,18 @@ case(
     """,
 )
 case(
+    "TL903",
+    "a base class, of which torch's own schedulers are no heirs",
+    False,
+    """\
+    from torch.optim.lr_scheduler import _LRScheduler
+
+    class Warmup(_LRScheduler):
+        def get_lr(self):
+            return [rate * min(self.last_epoch / 100, 1) for rate in self.base_lrs]
+    """,
+)
+case(
     "TL302",
     "gradients that are zeroed by whoever calls",
     False,
