@@ -13,6 +13,7 @@ from torchlint.semantics.backpropagation import Backpropagation, may_be_no_tenso
 from torchlint.semantics.flow.graph import Function, Loop
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, has
+from torchlint.semantics.microbatches import batches_of_step
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, is_training_step, phase
@@ -176,7 +177,8 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     if is_freed or retained(module, item.stored):
         loop: cst.CSTNode | None = _steps(module, loops)
         if loop is None and isinstance(place := start_of(item.place, cst.Subscript), cst.Attribute):
-            if places.hot(module, node) is not None or _collects(module, function, place):
+            accumulates = any(batches_of_step(module, each) is not None for each in loops)
+            if accumulates or places.hot(module, node) is not None or _collects(module, function, place):
                 # A method that runs once a step.
                 loop = function
         if loop is not None and overwritten(module, node, item.place, loop):
@@ -255,12 +257,14 @@ def _part(given: cst.BaseExpression, read: cst.BaseExpression) -> cst.BaseExpres
 def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
     """Return the loop whose iterations are the steps.
 
-    One within a step, beside another backward pass or for one batch, is not.
+    One within a step, beside another backward pass, for one batch or over the batches that a step accumulates,
+    is not.
     """
     found: Loop | None = None
     for loop in loops:
         if found is None:
-            found = loop if Backpropagation.of(module).steps(loop) else None
+            steps = Backpropagation.of(module).steps(loop) and batches_of_step(module, loop) is None
+            found = loop if steps else None
         elif not places.over_loader(module, found) and (
             places.over_loader(module, loop)
             or _passes_beside(module, loop, found)
