@@ -388,8 +388,8 @@ def _emptied(module: Module, place: cst.Attribute) -> Iterator[cst.CSTNode]:
     name = place.attr.value
     for assigned in module.names.attributes.get(name, ()):
         function = module.function(assigned.target)
-        if isinstance(assigned.value, cst.BinaryOperation):
-            continue  # ``self.total = self.total + loss``
+        if assigned.kind is not BindingKind.ASSIGN or isinstance(assigned.value, cst.BinaryOperation):
+            continue  # ``self.total += loss``, ``self.total = self.total + loss``
         if not (isinstance(function, cst.FunctionDef) and function.name.value == "__init__"):
             yield assigned.target
     for attribute in module.tree.attributes_by_name[name]:
