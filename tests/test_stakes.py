@@ -97,6 +97,40 @@ case(
 )
 case(
     "TL202",
+    "a number that only a check asks for",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Gather(nn.Module):
+        def forward(self, x, index):
+            x, index = x.cuda(), index.cuda()
+            top = -1 if len(index) == 0 else index.max().item()
+            if top >= len(x):
+                raise IndexError(f"{top} is out of range")
+            return x.index_select(0, index)
+    """,
+)
+case(
+    "TL202",
+    "a number that a check asks for, and a shape as well",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Gather(nn.Module):
+        def forward(self, x, index):
+            x, index = x.cuda(), index.cuda()
+            top = index.max().item()
+            if top >= len(x):
+                raise IndexError(f"{top} is out of range")
+            return x[:top]
+    """,
+)
+case(
+    "TL202",
     "numbers that a forward pass only records",
     True,
     """\
@@ -123,6 +157,29 @@ case(
         def forward(self, x):
             hidden = torch.relu(x.cuda())
             return send(hidden.detach().cpu())
+    """,
+)
+case(
+    "TL203",
+    "features that are collected without a graph, and trained on later",
+    True,
+    """\
+    import torch
+
+    class Probe(torch.nn.Module):
+        @torch.no_grad()
+        def collect(self, loader, dtype=torch.float16):
+            self.backbone.eval()
+            kept = []
+            for images, _ in loader:
+                features = self.backbone(images.cuda()).to(dtype=dtype, device="cpu")
+                kept.append(features)
+            return torch.cat(kept)
+
+        def fit(self, loader, optimizer):
+            for x in self.collect(loader).split(32):
+                self.head(x.cuda(non_blocking=True)).sum().backward()
+                optimizer.step()
     """,
 )
 case(

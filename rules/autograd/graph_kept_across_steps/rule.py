@@ -257,8 +257,8 @@ def _part(given: cst.BaseExpression, read: cst.BaseExpression) -> cst.BaseExpres
 def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
     """Return the loop whose iterations are the steps.
 
-    One within a step, beside another backward pass, for one batch or over the batches that a step accumulates,
-    is not.
+    One within a step is not: beside another backward pass, for one batch, or over the batches that a step
+    accumulates.
     """
     found: Loop | None = None
     for loop in loops:

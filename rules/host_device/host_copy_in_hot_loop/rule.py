@@ -25,6 +25,7 @@ from torchlint.rules.host_device.purpose import (
     writes_results,
 )
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
@@ -199,9 +200,13 @@ def _is_of_interface(module: Module, call: cst.Call, hot: Hot) -> bool:
     """Return whether a forward pass, or a function that a loop without training calls, goes on in host memory
     with what no backward pass needs: by what it is to give, or since what follows works there.
     """
-    if Backpropagation.of(module).reaches(call):
+    if _is_backpropagated(module, call):
         return False
     return in_forward(hot) or (bool(hot.path) and phase(module, call) is not Phase.TRAINING)
+
+
+def _is_backpropagated(module: Module, call: cst.Call) -> bool:
+    return grad(module, call) is not Grad.OFF and Backpropagation.of(module).reaches(call)
 
 
 def _uses_on_host(module: Module, receiver: cst.Call) -> bool:
@@ -227,7 +232,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if shown(module, call) and counts_rounds(hot):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
     # Detached and kept for later, it would take no part in the backward pass.
-    if in_forward(hot) or Backpropagation.of(module).reaches(call):
+    if in_forward(hot) or _is_backpropagated(module, call):
         steps = steps_to_host(module, call, tensor)
         by = "with torch functions" if steps.endswith(".numpy()") else "on the device"
         return f"Remove `{steps}`, and compute {by}"
