@@ -136,8 +136,9 @@ _APART: Final = frozenset(
     {Kind.DICT, Kind.LIST, Kind.NDARRAY, Kind.NONE, Kind.NUMBER, Kind.STRING, Kind.TENSOR, Kind.TUPLE}
 )
 
-# The tests of the branches around a place that ask for a parameter, and how each must come out.
-_Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
+# The tests of the branches around a place that ask for a parameter, and how each must come out; and calls of
+# what may be one of several functions, with the one that each must run.
+_Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool | Function], ...]"
 
 # A function, whether it runs for each item that it yields, and on which conditions.
 _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
@@ -693,7 +694,8 @@ class Places(Part):
                     warm = warm or hot
                 if outer is not None:
                     function, streams, before = self._run_of(place, outer)
-                    key = function, streams, (*before, *self._passed_on(step, current, conditions, outer))
+                    passed_on = self._passed_on(step, current, conditions, outer)
+                    key = function, streams, (*before, *passed_on, *self._chosen(step, current))
                     if key not in seen:
                         seen.add(key)
                         if self._may_be_hot(outer, key[1]):
@@ -763,11 +765,20 @@ class Places(Part):
         if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
             return
         for test, truth in conditions:
+            if not isinstance(truth, bool):
+                continue
             for guard in implied(self.module, test, truth):
                 if isinstance(guard.test, cst.Name) and self._is_parameter(guard.test, function):
                     passed = self.module.argument(call, guard.test.value).node
                     if isinstance(passed, cst.Name) and self._is_parameter(passed, outer):
                         yield passed, guard.holds
+
+    def _chosen(
+        self, step: cst.BaseExpression, function: Function
+    ) -> tuple[tuple[cst.BaseExpression, Function], ...]:
+        """Return the condition that a call which may run one of several functions runs this one."""
+        handed = self.module.inference.callgraph.handed_on(function)
+        return ((step, function),) if any(run.call is step for run in handed) else ()
 
     def _is_parameter(self, name: cst.Name, function: Function) -> bool:
         bindings = self.names.bindings(name)
@@ -779,6 +790,10 @@ class Places(Part):
         """Return whether what a call passes rules out one of the branches."""
         if not isinstance(call, cst.Call):
             return False
+        graph = self.module.inference.callgraph
+        for way, run in conditions:
+            if isinstance(way, cst.Call) and not isinstance(run, bool) and graph.ruled_out(call, way, run):
+                return True
         callee, override = self.module.callee(call), None
         if callee is not function:
             override = self._override(function, callee)
@@ -788,7 +803,11 @@ class Places(Part):
         def contradicts(guard: Guard) -> bool | None:
             return self._contradicts(call, function, guard, override) or None
 
-        return any(concluded(self.module, test, truth, contradicts) for test, truth in conditions)
+        return any(
+            concluded(self.module, test, truth, contradicts)
+            for test, truth in conditions
+            if isinstance(truth, bool)
+        )
 
     def _override(self, function: Function, callee: Function | None) -> cst.FunctionDef | None:
         """Return a function that a call may run if it is the override of the method that the call names."""
