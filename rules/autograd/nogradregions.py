@@ -455,10 +455,7 @@ class NoGradRegions(Part):
     def _is_handed_on(self, name: str) -> bool:
         """Return whether a method or function of this name is used as a value: ``run = self._run``."""
         attributes = self.tree.attributes_by_name.get(name, ())
-        return any(
-            not (isinstance(around := self.tree.parent(read), cst.Call) and around.func is read)
-            for read in (*attributes, *self.module.names.reads(name))
-        )
+        return any(not self.tree.is_called(read) for read in (*attributes, *self.module.names.reads(name)))
 
     # ------------------------------------------------------------------ forward passes
 
@@ -809,7 +806,7 @@ class NoGradRegions(Part):
                 made = self.module.qualified(inner.func) or ""
                 if made in FACTORIES or made.startswith("numpy.random."):
                     return True
-            for binding in self.module.bindings(inner) if isinstance(inner, cst.Name) else ():
+            for binding in self.module.bindings(inner):
                 if binding.value is not None and self._is_random(binding.value):
                     return True
         return False
@@ -847,13 +844,11 @@ class NoGradRegions(Part):
         """Return the methods called on a tensor one after the other, as far as ``detach``."""
         methods: list[str] = []
         while True:
-            attribute = self.tree.parent(node)
-            call = self.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-            if not isinstance(attribute, cst.Attribute) or not isinstance(call, cst.Call):
+            call = self.tree.method_call(node)
+            method = last_name(call.func) if call is not None else None
+            if call is None or method is None or method in ("detach", "item", "argmax", "tolist"):
                 return methods
-            if call.func is not attribute or attribute.attr.value in ("detach", "item", "argmax", "tolist"):
-                return methods
-            methods.append(attribute.attr.value)
+            methods.append(method)
             node = call
 
     @remembered
@@ -943,7 +938,7 @@ class NoGradRegions(Part):
         name = last_name(model)
         if name is not None and name in self._frozen:
             return True
-        bindings = self.module.bindings(model) if isinstance(model, cst.Name) else ()
+        bindings = self.module.bindings(model)
         if bindings and all(
             isinstance(b.value, cst.Call) and not b.path and self._wraps_frozen(b.value) for b in bindings
         ):
@@ -1187,7 +1182,7 @@ class NoGradRegions(Part):
         """
         if not Backpropagation.of(self.module).carries_graph(node):
             return True
-        bindings = self.module.bindings(node) if isinstance(node, cst.Name) else ()
+        bindings = self.module.bindings(node)
         made = [binding.value for binding in bindings if binding.value is not None]
         return bool(made) and all(map(self._joins_tokens, made))
 
@@ -1392,10 +1387,7 @@ class NoGradRegions(Part):
         """Return whether a function is handed on, so that not all of its callers are known."""
         binding = self.module.binding_of(function)
         uses = self.module.uses(binding) if binding is not None else []
-        return any(
-            not isinstance(around := self.tree.parent(use), cst.Call) or around.func is not use
-            for use in uses
-        )
+        return not all(map(self.tree.is_called, uses))
 
     @remembered
     def _returns_graph(self, function: cst.FunctionDef) -> bool:

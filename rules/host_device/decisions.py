@@ -267,8 +267,7 @@ def _computes(module: Module, statement: cst.CSTNode) -> bool:
 def _is_called(module: Module, target: cst.BaseExpression) -> bool:
     """Return whether a function or model is assigned to a variable, as its calls show."""
     return isinstance(target, cst.Name) and any(
-        isinstance(call := module.tree.parent(read), cst.Call) and call.func is read
-        for read in _reads(module, {target.value}, module.function(target))
+        module.tree.is_called(read) for read in _reads(module, {target.value}, module.function(target))
     )
 
 

@@ -117,7 +117,7 @@ def _takes_whatever(module: Module, data: cst.BaseExpression) -> bool:
     """Return whether it is ``as_tensor(x)`` of a bare parameter: whether a function makes a tensor of
     whatever it is given.
     """
-    bindings = module.bindings(data) if isinstance(data, cst.Name) else ()
+    bindings = module.bindings(data)
     params = [each.node for each in bindings if isinstance(each.node, cst.Param)]
     return any(param.annotation is None and param.default is None for param in params)
 

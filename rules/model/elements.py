@@ -67,7 +67,7 @@ def _holds(
 
 
 def _is_parameter(module: Module, node: cst.BaseExpression) -> bool:
-    bindings = module.bindings(node) if isinstance(node, cst.Name) else []
+    bindings = module.bindings(node)
     return bool(bindings) and all(binding.kind is BindingKind.PARAMETER for binding in bindings)
 
 

@@ -58,8 +58,8 @@ def accumulations(module: Module, call: cst.Call) -> Iterator[Accumulation]:
 
 
 def batches_of_step(module: Module, loop: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return ``n`` of a loop over the batches that one step accumulates: over ``range(n)``, called after them,
-    or over ``x.chunk(n)``.
+    """Return ``n`` of a loop over the batches that one step accumulates: over ``x.chunk(n)``, or over
+    ``range(n)`` where ``n`` counts batches.
     """
     match loop:
         case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])) if (
@@ -123,9 +123,7 @@ class _Search:
         )
 
     def accumulation_within(self, call: cst.Call) -> Accumulation | None:
-        """Return what ``accumulation`` does, for a loop over the batches of a step,
-        ``for _ in range(accumulate)``.
-        """
+        """Return what ``accumulation`` does, for a loop over batches of a step."""
         iteration = self.iteration
         backward = next(iter(iteration.at(call, Act.BACKWARD)), None)
         steps = iteration.of(Act.STEP)
@@ -162,9 +160,7 @@ class _Search:
         return self._divisor_around(event) if self._is_throttled(event) else None
 
     def _named_count(self, event: Event) -> cst.BaseExpression | None:
-        """Return ``n`` where an event happens once a counter has got ``n`` further:
-        ``i - last >= accumulate``.
-        """
+        """Return ``n`` of an event once a counter is ``n`` further: ``i - last >= accumulate``."""
         if not self._is_throttled(event):
             return None
         for test, _ in self._tests(event):
@@ -195,9 +191,7 @@ class _Search:
                 yield decision.test, event.path[:depth]
 
     def _divisor(self, test: cst.BaseExpression, path: Path, hops: int) -> cst.BaseExpression | None:
-        """Return ``n`` of ``i % n`` in a condition, in what its names are given,
-        or in what a caller passes.
-        """
+        """Return ``n`` of ``i % n`` in a condition, in what its names are given, or at the caller."""
         home = self.module.home(test)
         for node in (test, *home.tree.descendants(test)):
             if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
@@ -234,9 +228,7 @@ class _Search:
         return not has(last_name(count), *_SCHEDULE)
 
     def _trains_in_turns(self, steps: list[Event]) -> bool:
-        """Return whether gradients are computed in the branch of a step as well:
-        another model has its turn.
-        """
+        """Return whether the branch of a step computes gradients, too: another model has its turn."""
         return any(
             isinstance(branch.construct, cst.If)
             and self.tree.contains(branch.construct.body, backward.outermost)

@@ -463,7 +463,7 @@ def _is_summand(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a value is one of the items of a container, which are added up for ``backward``."""
     if isinstance(node, cst.Subscript):
         return Backpropagation.of(module).holds_losses(node.value)
-    bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
+    bindings = module.bindings(node)
     return any(Backpropagation.of(module).is_summand(binding) for binding in bindings)
 
 

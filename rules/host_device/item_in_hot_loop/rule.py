@@ -402,9 +402,8 @@ def _of_torch(module: Module, call: cst.Call) -> str | None:
     package, _, name = (module.qualified(call.func) or "").rpartition(".")
     if package == "math" and name in _TWINS:
         return f"torch.{name}"
-    arg = module.tree.parent(call)
-    outer = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    chosen = module.qualified(outer.func) if isinstance(outer, cst.Call) else None
+    outer = module.tree.call_given(call)
+    chosen = module.qualified(outer.func) if outer is not None else None
     return _OF_BUILTINS.get(chosen or "")
 
 

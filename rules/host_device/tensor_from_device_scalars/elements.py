@@ -163,7 +163,7 @@ def made_step_by_step(module: Module, items: cst.BaseExpression) -> Hot | None:
 
 def _put_into(module: Module, items: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """Yield what is appended to the list that a variable holds, and the elements of its comprehension."""
-    for binding in module.bindings(items) if isinstance(items, cst.Name) else ():
+    for binding in module.bindings(items):
         if isinstance(binding.value, cst.ListComp) and not binding.path:
             yield binding.value.elt
         for use in module.uses(binding):
