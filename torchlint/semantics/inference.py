@@ -1242,7 +1242,9 @@ class Inference:
                 fact = results.TENSOR_ATTRIBUTES.get(attr) or results.BATCH_ATTRIBUTES.get(attr)
                 if fact is not None and attr not in ("T", "data", "name", "names"):
                     return self.library.from_fact(fact, (base,))
-                return self.element(base)
+                part = self.element(base)
+                masks = attr in results.MASKS_OF_NODES and part.kind is Kind.TENSOR
+                return part._replace(dtype="torch.bool") if masks else part
             case Kind.TUPLE if attr in _PAIR_FIELDS and base.elements and len(base.elements) == 2:
                 # What max, sort, topk and their like return along a dimension.
                 return base.elements[_PAIR_FIELDS.index(attr)]
@@ -1271,6 +1273,8 @@ class Inference:
                 return self._class_attribute(self.classes.info(base.definition), attr)
             case Kind.STRING | Kind.NUMBER | Kind.LIST | Kind.TUPLE | Kind.DICT | Kind.SHAPE:
                 return self._method(base, attr)
+            case _ if attr in results.MASKS_OF_NODES and base.device is Device.ACCELERATOR:
+                return Value(Kind.TENSOR, device=base.device, dtype="torch.bool")
             case _:
                 return UNKNOWN
 
