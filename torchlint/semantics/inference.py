@@ -835,7 +835,7 @@ class Inference:
             return NUMBER if value.kind is Kind.SHAPE else value._replace(constant=MISSING)
         if value.kind is Kind.MODULE and value.cls in MODULE_CONTAINERS:
             return value.item if value.item is not None else MODULE.on(value.device)
-        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
+        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.MODULE, Kind.OBJECT):
             return value.item if value.item is not None else UNKNOWN
         if value.kind is Kind.DATASET:
             return BATCH.on(Device.CPU)
@@ -853,7 +853,7 @@ class Inference:
             return UNKNOWN
         if value.kind is Kind.ITERATOR:
             return value.item if value.item is not None else UNKNOWN
-        if value.kind is Kind.OBJECT and isinstance(value.definition, cst.ClassDef):
+        if value.kind is Kind.OBJECT and value.item is None and isinstance(value.definition, cst.ClassDef):
             return self._iterated_object(self.classes.info(value.definition))
         if value.kind is Kind.SAMPLER and value.definition is None:
             return self._drawn(value)
