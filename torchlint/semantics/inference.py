@@ -806,7 +806,7 @@ class Inference:
             return NUMBER if value.kind is Kind.SHAPE else value._replace(constant=MISSING)
         if value.kind is Kind.MODULE and value.cls in MODULE_CONTAINERS:
             return value.item if value.item is not None else MODULE.on(value.device)
-        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
+        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.MODULE, Kind.OBJECT):
             return value.item if value.item is not None else UNKNOWN
         if value.kind is Kind.DATASET:
             return BATCH.on(Device.CPU)
@@ -824,7 +824,7 @@ class Inference:
             return UNKNOWN
         if value.kind is Kind.ITERATOR:
             return value.item if value.item is not None else UNKNOWN
-        if value.kind is Kind.OBJECT and isinstance(value.definition, cst.ClassDef):
+        if value.kind is Kind.OBJECT and value.item is None and isinstance(value.definition, cst.ClassDef):
             return self._iterated_object(self.classes.info(value.definition))
         if value.kind is Kind.SAMPLER and value.definition is None:
             return self._drawn(value)
@@ -1203,7 +1203,9 @@ class Inference:
                 fact = results.TENSOR_ATTRIBUTES.get(attr) or results.BATCH_ATTRIBUTES.get(attr)
                 if fact is not None and attr not in ("T", "data", "name", "names"):
                     return self.library.from_fact(fact, (base,))
-                return self.element(base)
+                part = self.element(base)
+                masks = attr in results.MASKS_OF_NODES and part.kind is Kind.TENSOR
+                return part._replace(dtype="torch.bool") if masks else part
             case Kind.TUPLE if attr in _PAIR_FIELDS and base.elements and len(base.elements) == 2:
                 # What max, sort, topk and their like return along a dimension.
                 return base.elements[_PAIR_FIELDS.index(attr)]
@@ -1232,6 +1234,8 @@ class Inference:
                 return self._class_attribute(self.classes.info(base.definition), attr)
             case Kind.STRING | Kind.NUMBER | Kind.LIST | Kind.TUPLE | Kind.DICT | Kind.SHAPE:
                 return self._method(base, attr)
+            case _ if attr in results.MASKS_OF_NODES and base.device is Device.ACCELERATOR:
+                return Value(Kind.TENSOR, device=base.device, dtype="torch.bool")
             case _:
                 return UNKNOWN
 

@@ -129,6 +129,9 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         return _device_source(module, converted)
     if qualified in _CONVERTING_FUNCTIONS:
         bounds = [arg.value for arg in call.args if not arg.star]
+        match bounds:
+            case [cst.List() | cst.Tuple() as sizes] if qualified == "torch.Size":
+                bounds = [element.value for element in sizes.elements]
         return next((bound for bound in bounds if may_be_on_device(module, bound)), None)
     return None
 
