@@ -151,7 +151,7 @@ class NoGradRegions(Part):
         """
         if not self._evaluates(call):
             if not self._trains:
-                return self._of_untrained(call) if Untrained.of(self.module).trains_elsewhere else None
+                return self._of_untrained(call) or self._of_dropped(call) if self._trains_in_program else None
             return self._of_untrained(call) or self._of_dropped(call) or self._in_both_modes(call)
         function = self.module.function(call)
         if is_test(self.module):
@@ -164,7 +164,7 @@ class NoGradRegions(Part):
             return None
         region = self._region(call, function)
         if region is None:
-            return self._of_dropped(call) if self._trains else None
+            return self._of_dropped(call) if self._trains_in_program else None
         for part in region.statements if region.function is None else (region.function.body,):
             for inner in self.tree.descendants(part):
                 if isinstance(inner, cst.Call) and self._evaluates(inner):
@@ -270,6 +270,11 @@ class NoGradRegions(Part):
         statement = self.tree.statement(call)
         statements = (statement,) if self._stands_alone(call, statement) else ()
         return Region(None, statements, escapes=True, untrained=True)
+
+    @cached_property
+    def _trains_in_program(self) -> bool:
+        """Whether this file, or another one of the program, computes gradients."""
+        return self._trains or Untrained.of(self.module).trains_elsewhere
 
     def _of_dropped(self, call: cst.Call) -> Region | None:
         """Return the code of a pass whose graph the program drops, beside training or in the middle of it."""

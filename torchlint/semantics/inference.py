@@ -1360,6 +1360,7 @@ class Inference:
                 question = f"attribute {attr}"
                 joined = self._joined(question, info.node, lambda: [self._assigned_to_attribute(assigned)])
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
+                joined = self._with_layers(info, attr, joined)
                 return joined.on(base.device) if base.device is Device.CPU else joined
             if joined == UNKNOWN:
                 return self._declared_field(info, attr)
@@ -1370,6 +1371,19 @@ class Inference:
         if attr == "accelerator" and any(map(info.inherits, _TRAINERS)):
             return Value(Kind.ACCELERATOR)  # what a trainer has since it was built on Accelerate
         return self._registered(info, attr)
+
+    def _with_layers(self, info: ClassInfo, attr: str, held: Value) -> Value:
+        """Return a container of layers that starts empty, with what the methods of a class append to it."""
+        if held.cls not in MODULE_CONTAINERS or held.item is not None:
+            return held
+        lineage = {ancestor.node for ancestor in info.lineage}
+        fillings = self._fillings.get(attr, ())
+        filled = [read for read in fillings if self.tree.enclosing(read, cst.ClassDef) in lineage]
+        appended = [item for item in map(self.appended, filled) if item is not None]
+        if not appended or len(appended) < len(filled):
+            return held
+        layers = join(map(self.value, appended))
+        return held._replace(item=layers) if layers is not BOTTOM and layers.kind is Kind.MODULE else held
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
         """Return what the assignments to an attribute, one of which does more than add to it, make of it."""
@@ -1475,6 +1489,19 @@ class Inference:
                     for argument in call.args:
                         if argument.keyword is not None:
                             found.setdefault(argument.keyword.value, []).append(call)
+        return found
+
+    @cached_property
+    def _fillings(self) -> dict[str, list[cst.Attribute]]:
+        """By name: the attributes of ``self`` to which a call adds layers: ``self.layers.append``."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for call in self.tree.nodes(cst.Call):
+            match call.func:
+                case cst.Attribute(
+                    value=cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)) as filled,
+                    attr=cst.Name("append" | "extend" | "insert" | "add_module" | "register_module"),
+                ):
+                    found.setdefault(name, []).append(filled)
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:

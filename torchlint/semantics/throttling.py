@@ -849,7 +849,7 @@ class Throttling(Part):
                 if not short and self._is_short(right):
                     return None
                 # Padding to a multiple looks the same; a size is the same in every iteration.
-                sized = any(ends(word, Role.SIZE) for word in self._words(left))
+                sized = any(ends(word, Role.SIZE) for word in self._words(_divided(left)))
                 return left if not sized or self._is_growing(left) else None
             case _:
                 return None
@@ -991,6 +991,15 @@ def _terms(node: cst.BinaryOperation) -> list[Source]:
         terms.append(side.right)
         side = side.left
     return onward(side, *terms, node.right)
+
+
+def _divided(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what is divided in a quotient, such as samples by the size of a batch; else the node itself."""
+    match node:
+        case cst.BinaryOperation(left=divided, operator=cst.Divide() | cst.FloorDivide()):
+            return divided
+        case _:
+            return node
 
 
 def _is_counter(module: Module, name: cst.Name) -> bool:
