@@ -38,7 +38,8 @@ def _named(call, name):
 
 
 def _renamed(call, module, name, grade):
-    return Fix(f"Use `{name}`", (Edit(module.tree.span(call.func), name),), grade)
+    risk = "it is worse" if grade is Applicability.UNSAFE else None
+    return Fix(f"Use `{name}`", (Edit(module.tree.span(call.func), name),), grade, risk=risk)
 
 
 @rule("ZZ101", "bad-called", severity=WARNING, fix="safe", on=cst.Call, mentions=("bad",))
@@ -974,7 +975,11 @@ def test_diff_prints_a_patch_and_nothing_else() -> None:
         "--- a.py\n+++ a.py\n@@ -1,4 +1,4 @@\n-bad()\n+good()\n worse()\n hint()\n rare()\n"
         "--- c.py\n+++ c.py\n@@ -1 +1 @@\n-bad()\n+good()\n"
     )
-    assert result.stderr == "Would fix 2 problems (1 additional fix available with `--unsafe-fixes`).\n"
+    assert result.stderr == (
+        "Would fix 2 problems (1 additional fix available with `--unsafe-fixes`).\n"
+        "  ZZ102 unsafe: it is worse\n"
+    )
+    assert lint("--diff", "--unsafe-fixes").stderr == "Would fix 3 problems.\n  ZZ102 unsafe: it is worse\n"
     assert lint("--diff", "-q").stderr == ""
 
 
@@ -997,7 +1002,10 @@ def test_fix_only_reports_nothing_that_is_left() -> None:
     result = lint("--fix-only")
     assert Path("a.py").read_text() == "good()\nworse()\nhint()\nrare()\n"
     assert (result.stdout, result.exit_code) == ("", 0)
-    assert result.stderr == "Fixed 1 problem (1 additional fix available with `--unsafe-fixes`).\n"
+    assert result.stderr == (
+        "Fixed 1 problem (1 additional fix available with `--unsafe-fixes`).\n"
+        "  ZZ102 unsafe: it is worse\n"
+    )
 
 
 def test_a_file_that_cannot_be_parsed_is_told_where_findings_are_not() -> None:

@@ -51,6 +51,8 @@ ABOUT_TORCH = "TL"
 
 _SHOWN = 6
 """How many codes a message names."""
+_PATCHED = "another file replaces what this changes, as `mock.patch` does"
+_AS_CONFIGURED = "the configuration lists the rule under `extend-unsafe-fixes`"
 
 _log = logging.getLogger("torchlint")
 
@@ -596,7 +598,7 @@ class _Placing:
             met = met or (safe and touch_patched(other, others))
         changed = replace(fix, edits=tuple(edits))
         if met or (safe and touch_patched(module, changed.own)):
-            fix, changed = (replace(each, applicability=Applicability.UNSAFE) for each in (fix, changed))
+            fix, changed = (each.lowered(Applicability.UNSAFE, _PATCHED) for each in (fix, changed))
         return changed if self._source.fitted(changed) is not None else fix
 
     @cached_property
@@ -752,13 +754,8 @@ def _regrade(diagnostic: Diagnostic, settings: LintSettings) -> Diagnostic:
         return diagnostic
     if diagnostic.code not in settings.fixable:
         return replace(diagnostic, fix=None, remedy=fix.message)
-    grade = fix.applicability
-    if grade is Applicability.SAFE and diagnostic.code in settings.extend_unsafe_fixes:
-        grade = Applicability.UNSAFE
-    elif grade is Applicability.UNSAFE and diagnostic.code in settings.extend_safe_fixes:
-        grade = Applicability.SAFE
-    return (
-        diagnostic
-        if grade is fix.applicability
-        else replace(diagnostic, fix=replace(fix, applicability=grade))
-    )
+    if diagnostic.code in settings.extend_unsafe_fixes:
+        fix = fix.lowered(Applicability.UNSAFE, _AS_CONFIGURED)
+    elif fix.applicability is Applicability.UNSAFE and diagnostic.code in settings.extend_safe_fixes:
+        fix = replace(fix, applicability=Applicability.SAFE, risk=None)
+    return diagnostic if fix is diagnostic.fix else replace(diagnostic, fix=fix)

@@ -164,11 +164,15 @@ def _pinned(module: Module, source: cst.BaseExpression) -> Fix | None:
     made = factory(module, source)
     created = made.call if made is not None and made.name == "torch.tensor" else None
     if created is source and _of_python(module, created):
-        return unsafe(module, message, add_argument(module, created, "True", keyword="pin_memory"))
+        edits = add_argument(module, created, "True", keyword="pin_memory")
+        return unsafe(module, message, edits, risk=_NEEDS_ACCELERATOR)
     if not module.tree.takes_dot(source):
         return None
     end = module.tree.outer_span(source).end
-    return unsafe(module, message, (Edit(Span(end, end), ".pin_memory()"),))
+    return unsafe(module, message, (Edit(Span(end, end), ".pin_memory()"),), risk=_NEEDS_ACCELERATOR)
+
+
+_NEEDS_ACCELERATOR = "pinning fails on a machine without an accelerator, and gains nothing for small tensors"
 
 
 def _of_python(module: Module, made: cst.Call) -> bool:

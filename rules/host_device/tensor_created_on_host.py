@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Applicability, Edit, Fix, Frequency, Impact
-from torchlint.fixes import Edits, cut_off, remove_statement, safe, unsafe
+from torchlint.fixes import Edits, cut_off, graded, remove_statement
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import accelerated
@@ -185,7 +185,7 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     edits = _remove_move(module, move, name)
     fix = None if edits is None or not known_before(module, move, first) else _fix(module, made, move, edits)
     if fix is not None and _has_comment(module, second):
-        fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
+        fix = fix.lowered(Applicability.UNSAFE, "a comment goes with the statement that moves the tensor")
     related = ((move.call, "moved here"),)
     remedy, impact = _remedy(module, made, move), _at_stake(module, made)
     yield Finding(binding.value, _message(module, made), fix, related=related, remedy=remedy, impact=impact)
@@ -252,10 +252,20 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
-    surely = move.certain and not (made.leaf or made.overlapping or made.random or made.rounded)
-    if not surely or _cuts_steps(module, made, move):
-        return unsafe(module, message, creation, removal)
-    return safe(module, message, creation, removal)
+    risk = None
+    if made.random:
+        risk = "the device draws other random numbers than the host from the same seed"
+    elif made.leaf:
+        risk = "the tensor becomes a leaf of the autograd graph, which the moved one was not"
+    elif made.overlapping:
+        risk = "the elements of an expanded tensor share memory, and cannot be written to one by one"
+    elif made.rounded:
+        risk = "the device may round the last digits differently"
+    elif _cuts_steps(module, made, move):
+        risk = "the last digit decides how fractions become whole numbers, and the device rounds differently"
+    elif not move.certain:
+        risk = "the argument may be something else than a device"
+    return graded(module, message, creation, removal, risk=risk)
 
 
 def _cuts_steps(module: Module, made: Factory, move: Move) -> bool:

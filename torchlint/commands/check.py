@@ -23,7 +23,7 @@ from torchlint.commands.adoption import Adoption
 from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import WINDOWS, Terminal, is_terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
-from torchlint.diagnostics import UNTREATED, Diagnostic, Severity
+from torchlint.diagnostics import UNTREATED, Diagnostic, Risks, Severity
 from torchlint.files import Discovery, absolute, discover, matches, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
 from torchlint.project.layout import Layouts
@@ -192,6 +192,7 @@ class _Outcome:
     later: int = 0
     settled: int = 0
     hidden: int = 0
+    risks: Risks = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: Result) -> None:
@@ -202,6 +203,7 @@ class _Outcome:
         self.later += result.later.total()
         self.settled += result.settled.total()
         self.hidden += result.hidden
+        self.risks.update(result.risks)
         self.seconds.update(result.seconds)
         if result.applied:
             self.applied[result.path] = result.applied
@@ -621,6 +623,7 @@ def _report(
         project=_project(directory),
         fail_on=Severity(chosen.fail_on),
         restriction=_restriction(chosen),
+        risks=outcome.risks,
     )
 
 

@@ -380,4 +380,9 @@ def _masked_fill(module: Module, node: cst.Subscript, number: cst.BaseExpression
         return None
     source = module.tree.source
     code = f"{source(node.value)}.masked_fill_({source(mask)}, {source(number)})"
-    return unsafe(module, "Use `masked_fill_`", replace(module, statement, code))
+    return unsafe(
+        module,
+        "Use `masked_fill_`",
+        replace(module, statement, code),
+        risk="a mask with fewer dimensions is aligned with the last ones, no longer with the first",
+    )
