@@ -72,8 +72,9 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     or wait for an event. If the tensor is created in every step, `.pin_memory()` or `pin_memory=True` is
     enough. The batches of a loader are pinned by the loader (TL102).
 
-    Findings are of low impact where the program does not show that the tensor is larger than 1 MB. In servers
-    and decoding loops they count as any other.
+    Findings are of low impact where the program does not show that the tensor is larger than 1 MB, and left out
+    where Python lists its numbers, which takes longer than such a copy. In servers and decoding loops they
+    count as any other.
 
     ## Fix safety
 
@@ -104,6 +105,9 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     else:
         message = "this `non_blocking` copy from pageable memory blocks the host because it is large"
     impact = Impact.HIGH if large else slight(module, call)
+    made = factory(module, source)
+    if impact is Impact.LOW and made is not None and _of_python(module, made.call):
+        return  # so many numbers would take Python longer to list than the copy takes
     if computed_from_kernels(module, source):
         yield Finding(call, message, related=trail(hot), remedy=COMPUTED, impact=impact)
         return
