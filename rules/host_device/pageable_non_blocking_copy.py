@@ -72,9 +72,9 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     or wait for an event. If the tensor is created in every step, `.pin_memory()` or `pin_memory=True` is
     enough. The batches of a loader are pinned by the loader (TL102).
 
-    Findings are of low impact where the program does not show that the tensor is larger than 1 MB, and left out
-    where Python lists its numbers, which takes longer than such a copy. In servers and decoding loops they
-    count as any other.
+    Findings are of low impact where the program does not show that the tensor is larger than 1 MB, and left
+    out where Python lists its numbers, which takes longer than such a copy. In servers and decoding loops
+    they count as any other.
 
     ## Fix safety
 
