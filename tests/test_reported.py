@@ -326,22 +326,29 @@ def test_other_formats_leave_advice_out_unless_it_is_wanted(name: str) -> None:
     assert "ZR102" in told
     body = told if name != "sarif" else json.dumps(json.loads(told)["runs"][0]["results"])
     assert "ZR104" not in body
-    wanted = lint("--output-format", name, "--advice").stdout
+    wanted = lint("--output-format", name, "--advice", "on").stdout
     assert "ZR104" in wanted and "ZR105" in wanted
+
+
+def test_advice_may_be_left_out() -> None:
+    write("program()\n")
+    assert "ZR104" in concise().stdout
+    result = concise("--advice", "off")
+    assert (result.stdout, result.exit_code) == ("All checks passed!\n", 0)
 
 
 def test_advice_that_is_wanted_is_treated_as_findings_are() -> None:
     write("program()\n")
-    result = concise("--advice")
+    result = concise("--advice", "on")
     assert result.stdout.startswith("a.py:1:1: ZR104 [*] the program rests\nFound 1 warning.\n")
     assert result.exit_code == 1
-    lint("--advice", "--fix")
+    lint("--advice", "on", "--fix")
     assert read() == "good()\n"
 
 
 def test_statistics_count_findings() -> None:
     assert "ZR104" not in lint("--statistics").stdout
-    assert "ZR104" in lint("--statistics", "--advice").stdout
+    assert "ZR104" in lint("--statistics", "--advice", "on").stdout
 
 
 def test_further_reports_have_a_place_for_advice_or_none() -> None:

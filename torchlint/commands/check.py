@@ -30,7 +30,7 @@ from torchlint.project.layout import Layouts
 from torchlint.render.report import STDIN, Report, visible, visible_lines
 from torchlint.rule import Rule
 from torchlint.scope import Advice
-from torchlint.source import is_folder
+from torchlint.source import exists, is_folder
 
 if TYPE_CHECKING:
     from torchlint.runner import Result
@@ -288,6 +288,10 @@ def check(
         terminal.warn("no rules are selected")
     if _DASH in paths and len(paths) > 1:
         raise click.UsageError("`-` reads standard input and cannot be combined with other paths")
+    if chosen.stdin_filename and not paths:
+        paths = (_DASH,)
+    if chosen.stdin_filename and _DASH not in paths:
+        raise click.UsageError("--stdin-filename names standard input and cannot be combined with paths")
     if chosen.statistics and chosen.output_format not in _STATISTICS:
         raise click.UsageError(
             f"--statistics does not support {chosen.output_format}; "
@@ -310,8 +314,11 @@ def check(
             terminal.warn(warning)
         files = about.narrowed(found.files, terminal.warn)
         if chosen.show_files or chosen.show_settings:
-            _show(terminal, resolver, files, chosen)
-            return
+            missing = [path for path in files if not exists(path)]
+            for path in missing:
+                terminal.warn(f"{path} does not exist")
+            _show(terminal, resolver, tuple(path for path in files if path not in missing), chosen)
+            raise click.exceptions.Exit(int(bool(missing)))
         if not found.files:
             terminal.warn("No Python files found under the given path(s)")
         with terminal.listening():
@@ -754,7 +761,7 @@ def _status(chosen: Options, outcome: _Outcome) -> int:
         untreated = any(item.code in UNTREATED for item in outcome.diagnostics)
         return int(untreated or (chosen.diff and bool(outcome.diffs)))
     least = Severity(chosen.fail_on).rank
-    counted = [item for item in outcome.diagnostics if chosen.advice or not item.advice]
+    counted = [item for item in outcome.diagnostics if outcome.advice is Advice.COUNTED or not item.advice]
     return int(any(item.severity.rank >= least for item in counted))
 
 
