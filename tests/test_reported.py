@@ -21,7 +21,7 @@ from torchlint import registry
 
 PACK = """
 import libcst as cst
-from torchlint.diagnostics import Applicability, Edit, Fix, Impact
+from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import ERROR, NOTE, WARNING, Finding, rule
 
 
@@ -34,7 +34,7 @@ def _found(call, module, name, message, fixes=True, **how):
 
 @rule("ZR101", "low-called", severity=WARNING, fix="safe", on=cst.Call, mentions=("low",))
 def low_called(call, module):
-    yield from _found(call, module, "low", "`low` is called", impact=Impact.LOW)
+    yield from _found(call, module, "low", "`low` is called", slight="it is called once")
 
 
 @rule("ZR102", "plain-called", severity=WARNING, fix="safe", on=cst.Call, mentions=("plain",))
@@ -59,7 +59,7 @@ def other_program(call, module):
 
 @rule("ZR106", "advice-of-no-account", severity=NOTE, fix="none", on=cst.Call, advice=True)
 def advice_of_no_account(call, module):
-    yield from _found(call, module, "faint", "hardly worth it", fixes=False, impact=Impact.LOW)
+    yield from _found(call, module, "faint", "hardly worth it", fixes=False, slight="it is faint")
 """
 ALL = "low()\nplain()\nbroken()\nprogram()\nother()\nfaint()\n"
 
@@ -240,7 +240,7 @@ def test_formats_say_the_impact() -> None:
         ("high", None, False),
     ]
     (run,) = json.loads(lint(*arguments, "sarif").stdout)["runs"]
-    slight = "little is gained without changing the code around it"
+    slight = "it is called once"
     assert [(result["rank"], result["properties"]) for result in run["results"]] == [
         (10.0, {"impact": "low", "impactReason": slight}),
         (50.0, {"impact": "medium"}),

@@ -655,7 +655,6 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
     from torchlint.syntax import ElsewhereError
 
     severity, worth = finding.severity or rule.severity, impact.worth(rule)
-    most = finding.impact if finding.slight is None else Impact.LOW
     often, around = None, None
     with stopwatch.of("impact"):
         try:
@@ -664,18 +663,15 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
                 seen = frequency(module, finding.node)
                 often = often if seen is Frequency.UNKNOWN else seen
             stake = impact.impact(worth, severity, often, None)
-            if min(stake, most) is not Impact.LOW:
+            if stake is not Impact.LOW and finding.slight is None:
                 around = context(module, finding.node)
         except ElsewhereError:
             # How often a place of another file runs, or what it is for, is not known here.
             pass
     stake = impact.impact(worth, severity, often, around)
-    if most < stake:
-        return most, often, _one_line(finding.slight or _SLIGHT)
+    if finding.slight is not None and stake is not Impact.LOW:
+        return Impact.LOW, often, _one_line(finding.slight)
     return stake, often, impact.slight(worth, severity, often, around) if stake is Impact.LOW else None
-
-
-_SLIGHT = "little is gained without changing the code around it"
 
 
 def _one_line(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit, Fix, Impact, Span
+from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import add_argument, unsafe
 from torchlint.messages import trail
 from torchlint.rule import WARNING, Finding, rule
@@ -104,19 +104,19 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
         message = "this `non_blocking` copy from pageable memory blocks the host if it is large (over 1 MB)"
     else:
         message = "this `non_blocking` copy from pageable memory blocks the host because it is large"
-    impact = Impact.HIGH if large else slight(module, call)
+    little = None if large else slight(module, call, "its size is not known")
     made = factory(module, source)
-    if impact is Impact.LOW and made is not None and _of_python(module, made.call):
+    if little is not None and made is not None and _of_python(module, made.call):
         return  # so many numbers would take Python longer to list than the copy takes
     if computed_from_kernels(module, source):
-        yield Finding(call, message, related=trail(hot), remedy=COMPUTED, impact=impact)
+        yield Finding(call, message, related=trail(hot), remedy=COMPUTED, slight=little)
         return
     gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
     fix = None if gaps or _may_stay_on_host(module, call) else _pinned(module, source)
     remedy = _WHOLE if gaps else _STAGING
     if (helper := async_helper(module)) is not None:
         fix, remedy = None, f"Copy with {helper}"
-    yield Finding(call, message, fix, related=trail(hot), remedy=remedy, impact=impact)
+    yield Finding(call, message, fix, related=trail(hot), remedy=remedy, slight=little)
 
 
 def _is_pageable(module: Module, source: cst.BaseExpression) -> bool:
