@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from torchlint.diagnostics import Frequency, Impact
+from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
 from torchlint.semantics.comments import Topic, says, speaks_of
 from torchlint.semantics.dimensions import has_no_dimension
@@ -36,12 +36,15 @@ if TYPE_CHECKING:
     from torchlint.semantics.places import Hot
 
 
-def stake(module: Module, node: cst.CSTNode, *, slight: bool) -> Impact:
-    """Return the most that is at stake in a wait: less for a ``slight`` one,
-    which its author could hardly spare.
+def slight_wait(module: Module, node: cst.CSTNode, why: str | None) -> str | None:
+    """Return why little is at stake in a wait which its author could hardly spare, for a reason given;
+    None where that is not so.
     """
-    slight = slight or _only_without(module, node) or _answers_evaluation(module, node)
-    return stakes.slight(module, node) if slight else Impact.HIGH
+    if why is None and _only_without(module, node):
+        why = "only runs where a default is taken away"
+    if why is None and _answers_evaluation(module, node):
+        why = "an evaluation calls the function for its result"
+    return stakes.slight(module, node, why) if why is not None else None
 
 
 def _answers_evaluation(module: Module, node: cst.CSTNode) -> bool:

@@ -221,6 +221,10 @@ def complex_numbers(module: Module) -> bool:
     )
 
 
+HOOKED = "the program may hook into the layers and functions that no longer run, or replace them"
+"""Why it is unsafe to leave out what `observed` and `runs_layer` find."""
+
+
 def observed(module: Module, *functions: str) -> bool:
     """Return whether the program looks at, or replaces, the single functions of torch that it calls.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -80,12 +80,14 @@ class Hot:
 
     ``loop`` is the hot loop, or the function that runs every step without a loop in this file.
     ``path`` are the calls (or property reads) that lead from the loop to the function of the node,
-    outermost first; empty when the loop is in the same function. ``reason`` says what makes it hot.
+    outermost first; empty when the loop is in the same function. ``reason`` says what makes it hot. A
+    ``period`` of 2 says that a counter lets the node run at every second step only.
     """
 
     loop: Loop | Function
     path: tuple[cst.BaseExpression, ...]
     reason: Reason
+    period: int = 1
 
 
 class Heat(enum.IntEnum):
@@ -535,7 +537,19 @@ class Places(Part):
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
             run = self._run_of(node, function)
             found = self._hot_function(*run) or (None if self._is_ruled_out(*run) else found)
-        return found
+        if found is None:
+            return None
+        period = self._period(node, found)
+        return found if period == 1 else replace(found, period=period)
+
+    def _period(self, node: cst.CSTNode, hot: Hot) -> int:
+        """Return in every how many rounds of a hot loop its counters let a node run."""
+        periods: list[int] = []
+        for place in (*hot.path, node):
+            home = self.module.home(place)
+            within = hot.loop if not periods else None
+            periods.append(Throttling.of(home).period(place, within))
+        return max(periods)
 
     def _is_ruled_out(self, function: Function, _streaming: bool, conditions: _Conditions) -> bool:
         """Return whether no call of a function is one that comes to a place of it, for all that they pass."""

@@ -140,6 +140,18 @@ class Throttling(Part):
         """Return whether a test comes out so in every n-th iteration, however small n is."""
         return concluded(self.module, test, holds, self._counted_off) is True
 
+    def period(self, node: cst.CSTNode, boundary: cst.CSTNode | None) -> int:
+        """Return in every how many iterations, or calls of its function, a node is reached by its counters.
+
+        Only what is decided within ``boundary`` counts, if that is given.
+        """
+        periods = [1]
+        for decision in self.module.flow.decisions(node):
+            within = boundary is None or self.tree.contains(boundary, decision.construct)
+            if within and self.is_periodic(decision.test, decision.holds):
+                periods += (each for each in self._periods_in(decision.test) if isinstance(each, int))
+        return max(periods)
+
     # ------------------------------------------------------------------ places
 
     def _chain(self, node: cst.CSTNode) -> _Chain:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from torchlint.diagnostics import Severity
-from torchlint.fixes import replace, safe, unsafe
+from torchlint.fixes import graded, replace
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
@@ -107,23 +107,28 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         rest = "all saved activations with it" if severity is ERROR else "memory use grows with each step"
         part = _without_graph(module, item.stored)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
-        told = module.tree.mentions("retain_grad(") or Backpropagation.of(module).asked_for
-        told = told or _is_shown(module, item.place)
-        told = told or _is_summand(module, part)  # another term of the sum may be a number
+        risk = None
+        if module.tree.mentions("retain_grad(") or Backpropagation.of(module).asked_for:
+            risk = "the program asks for the gradient or the graph of tensors"
+        elif _is_shown(module, item.place):
+            risk = "what is printed no longer shows a graph"
+        elif _is_summand(module, part):
+            risk = "fails if this term of the sum is a number, which has no `detach`"
         # A graph that no backward has freed can still be backpropagated by who gets it.
         function = module.function(node)
-        told = told or (
+        given_away = (
             severity is ERROR
             and isinstance(function, cst.FunctionDef)
             and NoGradRegions.of(module).gives_away(function)
         )
-        make = unsafe if told or handed_in(module, item.place) else safe
+        if risk is None and (given_away or handed_in(module, item.place)):
+            risk = "code elsewhere gets the stored tensors, and may backpropagate through them"
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step alive, and {rest}",
             fix=None
             if may_be_no_tensor(module, part) or Backpropagation.of(module).holds_losses(part)
-            else make(module, "Add `.detach()`", replace(module, part, _detached(module, part))),
+            else graded(module, "Add `.detach()`", replace(module, part, _detached(module, part)), risk=risk),
             severity=severity,
             remedy=_remedy(module, part),
         )

@@ -21,7 +21,7 @@ from torchlint.rules.host_device.purpose import (
     reads_items,
     reduced_by,
     scored_elsewhere,
-    stake,
+    slight_wait,
     writes_results,
 )
 from torchlint.semantics.backpropagation import Backpropagation
@@ -56,6 +56,7 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import returns_to_device, still_on_host
+from ..stakes import BESIDE, NEEDED, RESULTS
 from ..waits import after_a_decision, after_a_guard, waiting_place
 from .arrays import leaves_torch, shared_with_processes, stored_by_writer
 from .collection import collect_on_device
@@ -143,8 +144,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     else:
         message = f"`{what}` blocks on a device-to-host copy {when(module, hot)}"
     if handed_to(module, call, packs_sequences):
-        impact, remedy = stake(module, call, slight=True), LENGTHS_FOR_PACKING
-        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, impact=impact)
+        little = slight_wait(module, call, "packing needs the lengths on the host")
+        remedy = LENGTHS_FOR_PACKING
+        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, slight=little)
         return
     needless = still_on_host(module, tensor)
     narrowed = None if needless or in_forward(hot) else narrowed_by(module, call)
@@ -167,15 +169,16 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     severity = NOTE if purpose else None
     smaller = narrowed and not purpose
     # A step is rid of what it copies back without need, however long it waits beside that.
-    if needless and phase(module, call) is not Phase.EVALUATION:
-        slight = False
-    else:
-        slight = not smaller and (
-            purpose
-            or beside_staying_wait(module, call, hot)
-            or (not needless and keeps_results(module, call, hot))
-            or _is_of_interface(module, call, hot)
-        )
+    why = None
+    if not smaller and not (needless and phase(module, call) is not Phase.EVALUATION):
+        if purpose:
+            why = "the host needs the copy"
+        elif beside_staying_wait(module, call, hot):
+            why = BESIDE
+        elif not needless and keeps_results(module, call, hot):
+            why = RESULTS
+        elif _is_of_interface(module, call, hot):
+            why = "what follows works in host memory"
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = FROM_HOST
@@ -184,7 +187,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     elif items is not None:
         remedy = f"Copy all elements at once before the loop: `{tight(module, items)}.cpu()`"
     elif not purpose and fix is None and needed_on_host(module, call) is not None:
-        slight, remedy = True, WITH_OTHERS
+        why, remedy = why or NEEDED, WITH_OTHERS
     yield Finding(
         call,
         message,
@@ -192,7 +195,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         severity=severity,
         related=trail(hot),
         remedy=as_spelt(module, call, remedy),
-        impact=stake(module, call, slight=slight),
+        slight=slight_wait(module, call, why),
     )
 
 

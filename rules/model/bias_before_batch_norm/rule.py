@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import safe, set_argument, unsafe
+from torchlint.fixes import graded, set_argument
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.families import (
     BATCH_NORMS,
@@ -213,8 +213,8 @@ def _same_width(module: Module, norm: cst.Call, linear: cst.Call) -> bool:
 def _fix(module: Module, call: cst.Call, layer: str) -> Fix | None:
     if Biases.of(module).bias_needed(layer):
         return None
-    grade = safe if _unnoticed(module, call) else unsafe
-    return grade(module, "Pass `bias=False`", set_argument(module, call, "bias", "False"))
+    risk = None if _unnoticed(module, call) else "checkpoints with the bias no longer load"
+    return graded(module, "Pass `bias=False`", set_argument(module, call, "bias", "False"), risk=risk)
 
 
 def _unnoticed(module: Module, call: cst.Call) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import replace, safe, spell, unsafe
+from torchlint.fixes import graded, replace, spell
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -107,13 +107,18 @@ def _fix(module: Module, hidden: Hidden, statement: cst.CSTNode, container: str)
         return None
     known = hidden.known and (not hidden.mapping or hidden.keys is not None)
     plain = known and hidden.plainly_used
-    grade = safe if plain and state_unobserved(module, statement) else unsafe
+    risk = None
+    if not plain:
+        risk = "the container may be used in a way that modules do not support, or its modules are never run"
+    elif not state_unobserved(module, statement):
+        risk = "checkpoints without these modules no longer load"
     made = module.source(hidden.made)
     if isinstance(hidden.made, cst.Tuple) and not module.tree.parentheses(hidden.made):
         made = f"({made})"
-    return grade(
+    return graded(
         module,
         f"Use `{spelling.text}`",
         replace(module, hidden.made, f"{spelling.text}({made})"),
         spelling.edits,
+        risk=risk,
     )
