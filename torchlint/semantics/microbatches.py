@@ -67,9 +67,9 @@ def batches_of_step(module: Module, loop: cst.CSTNode) -> cst.BaseExpression | N
         ):
             named = has(last_name(count), Role.ACCUMULATION)
             return count if named and _are_several(module, count) else None
-        case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=batches), *_])) if (
-            module.qualified(func) in ("builtins.zip", "builtins.enumerate")
-        ):
+        case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=batches), *_])) if module.qualified(
+            func
+        ) in ("builtins.zip", "builtins.enumerate"):
             return _chunks(module, batches)
         case cst.For(iter=batches):
             return _chunks(module, batches)

@@ -19,7 +19,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, steps, traced
-from torchlint.semantics.spellings import last_name, start_of
+from torchlint.semantics.spellings import start_of
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax import alike
 
@@ -84,10 +84,11 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     Safe: the value is the same, and no backward pass in the file uses the stored tensors.
 
     The fix is unsafe where the file calls `retain_grad()` (a detached tensor has no gradient), where it
-    reads `requires_grad` or `grad_fn` of a tensor or prints one with its graph, and for a list or dict that
-    the caller passed in. It is also unsafe where no backward pass frees the graph and a tensor that has one
-    may leave the file, in an attribute or as the result of a function that other files may call (directly,
-    in a list or dict, or in an object of another file): other code might run a backward pass through it.
+    reads `requires_grad` or `grad_fn` of a tensor, catches the error that one with a graph raises, or prints
+    or saves one with its graph, and for a list or dict that the caller passed in. It is also unsafe where no
+    backward pass frees the graph and a tensor that has one may leave the file, in an attribute or as the
+    result of a function that other files may call (directly, in a list or dict, or in an object of another
+    file): other code might run a backward pass through it.
 
     There is no fix where the value may be a number or None, which have no `detach`. The fix uses `.detach()`
     rather than `.item()`, which would synchronize with the device in every step.
@@ -135,13 +136,9 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
 
 
 def _is_shown(module: Module, place: cst.BaseExpression) -> bool:
-    """Return whether what is kept at a place is shown with its graph."""
-    name = last_name(place)
-    return any(
-        isinstance(node, (cst.Name, cst.Attribute)) and last_name(node) == name
-        for text in texts_of_graphs(module)
-        for node in (text, *module.tree.descendants(text))
-    )
+    """Return whether what is kept at a place is shown or saved with its graph."""
+    gradients = Backpropagation.of(module)
+    return not gradients.keys(place).isdisjoint(gradients.flow(texts_of_graphs(module)).places)
 
 
 def _remedy(module: Module, part: cst.BaseExpression) -> str:

@@ -17,16 +17,16 @@ from torchlint.semantics.api.families import (
     LINEAR_LAYERS,
 )
 from torchlint.semantics.checkpoints import PUBLISHED, published
-from torchlint.semantics.identifiers import identifiers
+from torchlint.semantics.identifiers import identifiers, imported, options
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 
 from ..layerorder import called
-from ..modelstate import state_unobserved
 from .biases import Biases
 from .consumers import Consumer, after_layer, after_result
 from .evalmode import trains_in_evaluation_mode
+from .modelstate import state_unobserved
 
 # Words one of which is in the text of a file that trains.
 _TRAINING = (".backward(", "training_step", ".fit(", "Trainer")
@@ -234,10 +234,14 @@ def _seeded(module: Module) -> bool:
 
     Whatever has "seed" in its name counts, but for the streams of Python and NumPy.
     """
-    for call in module.tree.nodes(cst.Call):
-        func = call.func
-        name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-        if isinstance(name, str) and "seed" in name.lower():
-            if not (module.qualified(func) or "").startswith(("random.", "numpy.")):
-                return True
-    return False
+    attributes = (
+        module.qualified(attribute) or attribute.attr.value
+        for name in module.tree.names_by_name
+        if "seed" in name.lower()
+        for attribute in map(module.tree.parent, module.tree.names_by_name[name])
+        if isinstance(attribute, cst.Attribute)
+    )
+    return any(
+        "seed" in spelling.lower() and not spelling.startswith(("random.", "numpy."))
+        for spelling in (*imported(module), *options(module), *attributes)
+    )
