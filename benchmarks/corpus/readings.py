@@ -151,7 +151,7 @@ def again(found: Sequence[Reading], folder: Path) -> Iterator[tuple[Package, lis
             if (source := _source(each, sources)) is not None:
                 here[each] = source
         paths = list(dict.fromkeys(here.values()))
-        options = ["--select", "ALL", "--impact", "low", "--no-advice", "--jobs", "1"]
+        options = ["--select", "ALL", "--impact", "low", "--advice", "off", "--jobs", "1"]
         items = diagnostics(root, options, paths=paths) if paths else []
         yield release, [(each, _standing(each, path, items)) for each, path in here.items()]
 

@@ -145,12 +145,17 @@ class Throttling(Part):
 
         Only what is decided within ``boundary`` counts, if that is given.
         """
-        periods = [1]
-        for decision in self.module.flow.decisions(node):
-            within = boundary is None or self.tree.contains(boundary, decision.construct)
-            if within and self.is_periodic(decision.test, decision.holds):
-                periods += (each for each in self._periods_in(decision.test) if isinstance(each, int))
-        return max(periods)
+        nearest = next(iter(self.module.flow.decisions(node)), None)
+        return 1 if nearest is None else self._period_behind(nearest, boundary)
+
+    @remembered
+    def _period_behind(self, decision: Decision, boundary: cst.CSTNode | None) -> int:
+        """Return the same for what a decision lets run, on top of those before it."""
+        period = self.period(decision.test, boundary)
+        within = boundary is None or self.tree.contains(boundary, decision.construct)
+        if not within or not self.is_periodic(decision.test, decision.holds):
+            return period
+        return max((period, *(each for each in self._periods_in(decision.test) if isinstance(each, int))))
 
     # ------------------------------------------------------------------ places
 
