@@ -526,7 +526,7 @@ class NoGradRegions(Part):
         constructor of the class that keeps it.
         """
         function = self.module.function(call)
-        if not isinstance(function, cst.FunctionDef) or not self._sets_up_for_use:
+        if not isinstance(function, cst.FunctionDef) or not self._set_to_evaluation:
             return False
         model, owner = call.func, self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
@@ -536,7 +536,8 @@ class NoGradRegions(Part):
             self.module.names.module_scope
         ):
             return False
-        if (self.tree.source(model), home) not in self._set_to_evaluation:
+        # Whether the file trains is asked last, since all that it calls has to be known for that.
+        if (self.tree.source(model), home) not in self._set_to_evaluation or not self._sets_up_for_use:
             return False
         if self._is_of_serving_program(owner or function):
             return True
@@ -566,8 +567,8 @@ class NoGradRegions(Part):
     def _set_to_evaluation(self) -> frozenset[tuple[str, cst.ClassDef | None]]:
         """What is put into evaluation mode where the file is imported, or an object of a class is made."""
         found = set()
-        for call in self.tree.nodes(cst.Call):
-            if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "eval" or call.args:
+        for call in self.tree.calls_by_name.get("eval", ()):
+            if not isinstance(call.func, cst.Attribute) or call.args:
                 continue
             function = self.module.function(call)
             owner = None
@@ -590,6 +591,9 @@ class NoGradRegions(Part):
         The model has to be of a class that is known, or one that is given weights here: wrappers see to the
         grad mode themselves.
         """
+        function = self.module.function(call)
+        if function is not None and self.module.classes.owner(function) is not None:
+            return False  # which is told at once, and whether the file trains is not
         if not self._only_uses_weights or not self._is_of_script(call):
             return False
         model = self.module.value(call.func)
