@@ -18,7 +18,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import is_part_of_step, serves
 from torchlint.semantics.sources import Path, Source, Through, every, onward, some, steps, traced
-from torchlint.semantics.spellings import given_as, last_name, start_of
+from torchlint.semantics.spellings import given_as, keywords, last_name, start_of
 from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.transfers import MOVING_METHODS, copied_in, move_to_accelerator, on_host, transferred
 from torchlint.semantics.values import Device, Kind, Memory, Value
@@ -80,7 +80,7 @@ def async_helper(module: Module) -> str | None:
 
 def goes_on(module: Module, copy: cst.Call) -> bool:
     """Return whether a call of ``to``, ``cuda`` or ``copy_`` is, or may be, given ``non_blocking=True``."""
-    named = {arg.keyword.value: arg.value for arg in copy.args if arg.keyword is not None}
+    named = keywords(copy)
     given = named.get("non_blocking")
     if given is not None:
         return module.value(given).constant is not False

@@ -82,7 +82,7 @@ class CallGraph:
         """Return the functions of the project one of which a call runs, in a fixed order."""
         if self.names.qualified(call.func) is not None:
             return ()
-        run = [each for one in self._value(call.func).each for each in self._standing_in(self._run_by(one))]
+        run = [each for one in self._value(call.func).each for each in self._standing_in(self.run_by(one))]
         if None in run:
             return ()
         return tuple(sorted({each for each in run if each is not None}, key=self.tree.order.__getitem__))
@@ -106,8 +106,8 @@ class CallGraph:
         """Return whether the answer for a call holds, whatever else is asked."""
         return self.fixpoint.knows(call.func) or self.names.qualified(call.func) is not None
 
-    def _run_by(self, value: Value) -> Function | None:
-        """Return the function of this file that runs when something is called."""
+    def run_by(self, value: Value) -> Function | None:
+        """Return the function of the project that runs when something is called."""
         if value is BOTTOM:
             return None
         if value.kind is Kind.FUNCTION and isinstance(value.definition, (cst.FunctionDef, cst.Lambda)):
@@ -240,7 +240,7 @@ class CallGraph:
                     self._parameter_of(runner, asked.value) == name
                 ):
                     chosen = self._attribute(self._value(owner.value), method.name.value)
-                    if any(method in self._standing_in(self._run_by(one)) for one in chosen.each):
+                    if any(method in self._standing_in(self.run_by(one)) for one in chosen.each):
                         return call
                 case _:
                     pass

@@ -427,5 +427,4 @@ def _wrapping(method: cst.FunctionDef) -> str | None:
 
 def is_property(method: cst.FunctionDef) -> bool:
     """Return whether a method is read like an attribute."""
-    made = [d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in method.decorators]
-    return any(last_name(node) in ("property", "cached_property") for node in made)
+    return any(last_name(each.decorator) in ("property", "cached_property") for each in method.decorators)

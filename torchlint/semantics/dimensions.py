@@ -14,7 +14,7 @@ from torchlint.semantics.lexicon import Role, ends, names_criterion, names_loss
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import Through, onward, returns, sole, traced
-from torchlint.semantics.spellings import is_none, last_name
+from torchlint.semantics.spellings import is_none, last_name, positional
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def _of_function(module: Module, call: cst.Call, name: str) -> int | list[Source
 
 
 def _of_method(module: Module, call: cst.Call, owner: cst.BaseExpression, name: str) -> int | list[Source]:
-    given = [arg.value for arg in call.args if arg.keyword is None]
+    given = positional(call)
     if any(arg.star for arg in call.args):
         return _OPEN
     if name in _REDUCING and not call.args:
@@ -290,7 +290,7 @@ def _nesting(module: Module, data: cst.BaseExpression) -> int | list[Source]:
 
 def _count_of_sizes(module: Module, call: cst.Call, most: int | None = None) -> int:
     """Return how many sizes a factory is given, one by one or in a tuple: ``zeros(n)``, ``zeros((n,))``."""
-    sizes = [arg.value for arg in call.args if arg.keyword is None][:most]
+    sizes = positional(call)[:most]
     if not sizes:
         sizes = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "size"]
     if len(sizes) == 1:

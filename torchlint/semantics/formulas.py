@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.semantics.constancy import same_later, unwritten
 from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.operations import Operation, Operations, operations_of
+from torchlint.semantics.spellings import parts_of_display
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -493,7 +494,7 @@ def _last_dimensions(walk: _Walk, operation: Operation) -> int:
     keep, dim = operation.options.get("keepdim"), operation.options.get("dim")
     if not isinstance(keep, cst.Name) or keep.value != "True" or "dtype" in operation.options:
         return 0
-    elements = [e.value for e in dim.elements] if isinstance(dim, (cst.Tuple, cst.List)) else [dim]
+    elements = parts_of_display(dim) if dim is not None else []
     numbers = [operations_of(walk.module).integer(element) for element in elements]
     count = len(numbers)
     return count if sorted(n for n in numbers if n is not None) == list(range(-count, 0)) else 0

@@ -8,7 +8,7 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -54,7 +54,7 @@ from torchlint.semantics.names import (
     dotted_text,
 )
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.spellings import given_as, is_none, is_place_of_model, last_name, start_of
+from torchlint.semantics.spellings import given_as, is_none, is_place_of_model, keywords, last_name, start_of
 from torchlint.semantics.tensordtypes import NOT_FLOATING
 from torchlint.semantics.values import (
     BATCH,
@@ -344,12 +344,7 @@ class Inference:
         if not bindings:
             dotted = self.names.qualified(node)
             return self.library.named(dotted) if dotted is not None else self.clues.by_name(node.value, node)
-        if len(bindings) == 1:
-            result = self.binding(bindings[0])
-        elif len(bindings) <= _FEW:
-            result = join(map(self.binding, bindings))
-        else:
-            result = self._of_several(bindings)
+        result = self._of_several(bindings)
         if result is BOTTOM:
             return result
         if result.kind is Kind.UNKNOWN and self._is_proven_tensor(node):
@@ -361,36 +356,47 @@ class Inference:
                     # ``if isinstance(out, tuple): out = out[0]``: a batch, or an output, of several parts.
                     return narrowed._replace(item=result._replace(kind=Kind.BATCH, constant=MISSING))
                 return narrowed
-        if result.tensorlike and any(map(self.clues.packed_by, bindings)):
-            return result.on(Device.CPU).attached(Graph.DETACHED)
-        if result.kind is Kind.BATCH and (
-            self.clues.by_use(node).kind is Kind.TENSOR
-            or any(self.clues.taken_as_tensor(b) for b in bindings)
-        ):
-            return result._replace(kind=Kind.TENSOR)
-        if result.kind is Kind.TENSOR and self.clues.has_items(node):
-            # A criterion of another file gives a dict of terms; what comes beside a loss may be a report.
-            return UNKNOWN if any(b.path for b in bindings) else result._replace(kind=Kind.BATCH)
         if result.kind is Kind.UNKNOWN:
-            if isinstance(self.names.imported(node), Path):
-                return result  # ``from mine import functional as F``: a file, whatever it is asked for
-            shown = self.clues.by_use(node)
-            if shown.tensorlike and any(map(self._left_torch, bindings)):
-                return result
-            if shown.graph is Graph.ATTACHED and self._backpropagated.isdisjoint(bindings):
-                return result  # ``loss = to_number(loss)`` behind ``loss.backward()``
-            if shown.known:
-                return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
-            if result.device is Device.UNKNOWN and says_host(node.value):
-                return result.on(Device.CPU)
-            if all(map(self._open, bindings)):
-                return self._merge_device(self.clues.by_name(node.value, node, result), result)
-        if result.tensorlike and result.device is Device.UNKNOWN:
-            if says_host(node.value) or self._is_read_as_array(node, bindings):
-                return result.on(Device.CPU).kept_in(Memory.EITHER)
-            if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
-                return result.on(Device.CPU)
+            return self._unknown_name(node, bindings, result)
+        if result.tensorlike:
+            return self._tensor_by_use(node, bindings, result)
         return self._filled(node, bindings, result)
+
+    def _unknown_name(self, node: cst.Name, bindings: tuple[Binding, ...], unknown: Value) -> Value:
+        """Return what the use of a variable, or its name, says of it where its definitions do not."""
+        if isinstance(self.names.imported(node), Path):
+            return unknown  # ``from mine import functional as F``: a file, whatever it is asked for
+        shown = self.clues.by_use(node)
+        if shown.tensorlike and any(map(self._left_torch, bindings)):
+            return unknown
+        if shown.graph is Graph.ATTACHED and self._backpropagated.isdisjoint(bindings):
+            return unknown  # ``loss = to_number(loss)`` behind ``loss.backward()``
+        if shown.known:
+            return shown.on(unknown.device) if unknown.device is not Device.UNKNOWN else shown
+        if unknown.device is Device.UNKNOWN and says_host(node.value):
+            return unknown.on(Device.CPU)
+        if all(map(self._open, bindings)):
+            return self._merge_device(self.clues.by_name(node.value, node, unknown), unknown)
+        return unknown
+
+    def _tensor_by_use(self, node: cst.Name, bindings: tuple[Binding, ...], found: Value) -> Value:
+        """Return a tensor or batch with what its use and its name say of its kind and its place."""
+        if any(map(self.clues.packed_by, bindings)):
+            return found.on(Device.CPU).attached(Graph.DETACHED)
+        if found.kind is Kind.BATCH and (
+            self.clues.by_use(node).kind is Kind.TENSOR or any(map(self.clues.taken_as_tensor, bindings))
+        ):
+            return found._replace(kind=Kind.TENSOR)
+        if found.kind is Kind.TENSOR and self.clues.has_items(node):
+            # A criterion of another file gives a dict of terms; what comes beside a loss may be a report.
+            return UNKNOWN if any(b.path for b in bindings) else found._replace(kind=Kind.BATCH)
+        if found.device is not Device.UNKNOWN:
+            return found
+        if says_host(node.value) or self._is_read_as_array(node, bindings):
+            return found.on(Device.CPU).kept_in(Memory.EITHER)
+        if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
+            return found.on(Device.CPU)
+        return found
 
     def _is_read_as_array(self, node: cst.Name, bindings: Sequence[Binding]) -> bool:
         """Return whether ``numpy()`` is asked of a variable, which fails for a tensor on a device.
@@ -480,15 +486,23 @@ class Inference:
         return tuple(b for b in bindings if self.names.imported_by(b) is not None) or bindings
 
     def _of_several(self, bindings: tuple[Binding, ...]) -> Value:
-        """Return the join of several definitions of one name; many reads ask for that of all of them."""
+        """Return the join of the definitions of one name; many reads ask for that of all of them."""
         first = bindings[0]
-        if bindings is not self.names.definitions(first.scope, first.name):
-            return join(map(self.binding, bindings))
-        return self._joined("definitions", first.node, partial(map, self.binding, bindings))
+        if len(bindings) > _FEW and bindings is self.names.definitions(first.scope, first.name):
+            return self._joined("definitions", first.node, bindings, self.binding)
+        return join(map(self.binding, bindings))
 
-    def _joined(self, question: str, node: cst.CSTNode, values: Callable[[], Iterable[Value]]) -> Value:
-        """Return a join that many places ask for, computed once for each question and node."""
-        found: Value = self.fixpoint.ask((question, node), lambda _: join(values()), _VALUES)
+    def _joined(
+        self, question: str, node: cst.CSTNode, parts: Collection[Part], value: Callable[[Part], Value]
+    ) -> Value:
+        """Return the join of the values of some parts; that of many is computed once for all who ask."""
+        if len(parts) <= _FEW:
+            return join(map(value, parts))
+        return self._once(question, node, lambda: join(map(value, parts)))
+
+    def _once(self, question: str, node: cst.CSTNode, work_out: Callable[[], Value]) -> Value:
+        """Return an answer that many places ask for, worked out once for each question and node."""
+        found: Value = self.fixpoint.ask((question, node), lambda _: work_out(), _VALUES)
         return found
 
     def _left_torch(self, binding: Binding) -> bool:
@@ -678,12 +692,10 @@ class Inference:
             appended = sorted(found, key=self.tree.order.__getitem__)
         if not appended:
             return value
-        values = partial(map, self.value, appended)
-        shared = len(bindings) == 1 or bindings is self.names.definitions(first.scope, first.name)
-        if shared and len(appended) > _FEW:
-            filled = self._joined(question, first.node, values)
+        if len(bindings) == 1 or bindings is self.names.definitions(first.scope, first.name):
+            filled = self._joined(question, first.node, appended, self.value)
         else:
-            filled = join(values())
+            filled = join(map(self.value, appended))
         return value._replace(item=filled, elements=None) if filled is not BOTTOM else value
 
     @remembered
@@ -747,7 +759,7 @@ class Inference:
         entries = self._entries(binding)
         if not entries or len(entries) > MANY:
             return value
-        item = self._joined("registry", binding.node, partial(map, self.value, entries))
+        item = self._joined("registry", binding.node, entries, self.value)
         return value._replace(item=item) if item.kind in (Kind.CLASS, Kind.FUNCTION) else value
 
     @remembered
@@ -768,7 +780,7 @@ class Inference:
             return Value(Kind.NAMESPACE)
         if isinstance(target, str):
             return self.library.named(canonical(target))
-        return self._joined("imported", node, partial(map, self.binding, target))
+        return self._once("imported", node, lambda: join(map(self.binding, target)))
 
     def _entered(self, context: cst.BaseExpression) -> Value:
         """Return what ``with context as name`` binds."""
@@ -872,9 +884,8 @@ class Inference:
 
     def parameter(self, binding: Binding) -> Value:
         """Return what a parameter can be, by its annotation, what the project passes, and its use."""
-        param = binding.node
-        assert isinstance(param, cst.Param)
-        function = binding.scope.node
+        param, function = binding.node, binding.scope.node
+        assert isinstance(param, cst.Param) and isinstance(function, (cst.FunctionDef, cst.Lambda))
         if isinstance(function, cst.FunctionDef):
             owner = self.classes.owner(function)
             if owner is not None and self.classes.self_name(function) == binding.name:
@@ -888,18 +899,9 @@ class Inference:
         if declared is not None and declared.host and self._called_variously(function) and not named:
             return declared
         passed = self._passed(function, binding.name, param)
-        if passed is not None and passed is not BOTTOM and passed.known:
-            fits = declared is None or declared.kind is passed.kind or not declared.known
-            # ``decay: torch.Tensor``, which all that is seen calls with a number.
-            promised = declared is not None and declared.tensorlike and passed.kind is Kind.NUMBER
-            if fits or promised or (passed.kind is Kind.MODULE and self._leaves_open(declared)):
-                return passed if declared is None else filled_in(passed, declared)
-        if declared is not None and declared.known:
-            if declared.tensorlike and passed is not None and passed is not BOTTOM:
-                return declared.on(passed.device)
-            if named and passed is None and declared.kind in (Kind.STRING, Kind.DEVICE):
-                return declared.on(Device.ACCELERATOR)
-            return declared
+        agreed = self._agreed(declared, passed, named)
+        if agreed is not None:
+            return agreed
         if isinstance(function, cst.FunctionDef) and (declared is None or self._speaks_of_tensors(param)):
             given = self._hook_parameter(function, binding.name, param)
             if given.known:
@@ -917,15 +919,32 @@ class Inference:
             return BOOL
         return passed if passed is not None else UNKNOWN
 
+    def _agreed(self, declared: Value | None, passed: Value | None, named_device: bool) -> Value | None:
+        """Return what a parameter is by its annotation and its calls; None if both leave it open."""
+        if passed is not None and passed is not BOTTOM and passed.known:
+            if declared is None:
+                return passed
+            fits = declared.kind is passed.kind or not declared.known
+            # ``decay: torch.Tensor``, which all that is seen calls with a number.
+            promised = declared.tensorlike and passed.kind is Kind.NUMBER
+            if fits or promised or (passed.kind is Kind.MODULE and self._leaves_open(declared)):
+                return filled_in(passed, declared)
+        if declared is None or not declared.known:
+            return None
+        if declared.tensorlike and passed is not None and passed is not BOTTOM:
+            return declared.on(passed.device)
+        if named_device and passed is None and declared.kind in (Kind.STRING, Kind.DEVICE):
+            return declared.on(Device.ACCELERATOR)
+        return declared
+
     def _mapped(self, function: cst.Lambda, param: cst.Param) -> Value:
         """Return what a lambda gets from ``filter(lambda p: …, parameters)``, ``map`` or ``sorted``."""
-        arg = self.tree.parent(function)
-        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call):
+        call = self.tree.call_given(function)
+        if call is None:
             return UNKNOWN
-        if arg.keyword is not None and arg.keyword.value == "key":
+        if keywords(call).get("key") is function:
             return self._handed_to_key(call)
-        if call.args[0] is not arg:
+        if call.args[0].value is not function:
             return UNKNOWN
         position = function.params.params.index(param) + 1 if param in function.params.params else 0
         if not position or position >= len(call.args) or any(a.star for a in call.args):
@@ -960,10 +979,8 @@ class Inference:
         """Return whether an unknown annotation names a tensor in some way: ``Float[Tensor, "b c"]``."""
         return param.annotation is not None and "Tensor" in self.tree.source(param.annotation.annotation)
 
-    def _passed(self, function: cst.CSTNode, name: str, param: cst.Param) -> Value | None:
+    def _passed(self, function: Function, name: str, param: cst.Param) -> Value | None:
         """Return the join of what the calls in this file pass for a parameter; None if nothing calls it."""
-        if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
-            return None
         found: list[Value] = []
         sites = self.callgraph.callers(function)
         for argument in [each for call in sites for each in self.callgraph.passed(call, function, name)]:
@@ -998,10 +1015,8 @@ class Inference:
         kind = Kind.CLASS if isinstance(definition, cst.ClassDef) else Kind.FUNCTION
         return Value(kind, definition=definition)
 
-    def _given_besides(self, function: cst.CSTNode, param: cst.Param) -> Value | None:
+    def _given_besides(self, function: Function, param: cst.Param) -> Value | None:
         """Return what the calls pass that ``*args`` takes; None if nothing is known of it."""
-        if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
-            return None
         found: list[Value] = []
         for call in self.callgraph.callers(function):
             given = self.callgraph.bound_to(call, function).given.get(param.name.value)
@@ -1009,15 +1024,12 @@ class Inference:
             found += (self.iterated(self.value(a.value)) for a in call.args if a.star == "*")
         return join(found) if found else None
 
-    def _given_by_name(self, function: cst.CSTNode) -> Value:
+    def _given_by_name(self, function: Function) -> Value:
         """Return the dict of what the calls pass that ``**kwargs`` takes."""
         fields: dict[str, list[Value]] = {}
         others: list[Value] = []
-        calls = (
-            self.callgraph.callers(function) if isinstance(function, (cst.FunctionDef, cst.Lambda)) else []
-        )
-        for call in calls:
-            bound = self.callgraph.bound_to(call, function)  # type: ignore[arg-type]
+        for call in self.callgraph.callers(function):
+            bound = self.callgraph.bound_to(call, function)
             named = {each.name for each in bound.signature or ()}
             for name, given in bound.given.items():
                 if name not in named:
@@ -1111,33 +1123,38 @@ class Inference:
         if is_noise_level(attr, dotted_text(node.value) or ""):
             return TENSOR.on(Device.CPU)
         if base.kind in (Kind.UNKNOWN, Kind.OBJECT, Kind.MODULE):
-            assigned = self._assigned_elsewhere(node)
-            if assigned.known:
-                return assigned
-            if attr == "forward" and base.kind is Kind.MODULE:
-                return base  # to call it is to call the module
-            shown = self.clues.by_use(node)
-            if shown.known:
-                shown = self._merge_device(shown, result)
-                if shown.device is Device.UNKNOWN and shown.tensorlike and self.clues.may_be_picture(node):
-                    return shown.on(Device.CPU)
-                return shown
-            if base.kind is Kind.MODULE and "item" in self.clues.used_attributes(node):
-                return TENSOR  # a parameter or a buffer
-            if attr == "data" and self._asked_as_tensor(node):
-                return TENSOR
-            if attr == "shape":
-                return SHAPE
-            if attr == "dtype" or attr.endswith("_dtype"):
-                return DTYPE
-            if attr == "grad" and base.kind is Kind.UNKNOWN and not self.tree.is_called(node):
-                return TENSOR.attached(Graph.DETACHED)
-            if attr in results.METHOD_DEVICES and self.tree.is_called(node):
-                return result  # a method that moves, and no device
-            if not names_loss(attr):
-                # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
-                return self._merge_device(self.clues.by_name(attr, node, result), result)
+            return self._unknown_attribute(node, base, result)
         return result
+
+    def _unknown_attribute(self, node: cst.Attribute, base: Value, unknown: Value) -> Value:
+        """Return what assignments elsewhere, the use of an attribute or its name say of it."""
+        attr = node.attr.value
+        assigned = self._assigned_elsewhere(node)
+        if assigned.known:
+            return assigned
+        if attr == "forward" and base.kind is Kind.MODULE:
+            return base  # to call it is to call the module
+        shown = self.clues.by_use(node)
+        if shown.known:
+            shown = self._merge_device(shown, unknown)
+            if shown.device is Device.UNKNOWN and shown.tensorlike and self.clues.may_be_picture(node):
+                return shown.on(Device.CPU)
+            return shown
+        if base.kind is Kind.MODULE and "item" in self.clues.used_attributes(node):
+            return TENSOR  # a parameter or a buffer
+        if attr == "data" and self._asked_as_tensor(node):
+            return TENSOR
+        if attr == "shape":
+            return SHAPE
+        if attr == "dtype" or attr.endswith("_dtype"):
+            return DTYPE
+        if attr == "grad" and base.kind is Kind.UNKNOWN and not self.tree.is_called(node):
+            return TENSOR.attached(Graph.DETACHED)
+        if attr in results.METHOD_DEVICES and self.tree.is_called(node):
+            return unknown  # a method that moves, and no device
+        if names_loss(attr):
+            return unknown  # ``self.stft_loss`` is a criterion or a switch as often as a tensor
+        return self._merge_device(self.clues.by_name(attr, node, unknown), unknown)
 
     def _is_chosen(self, base: Value, attr: str, owner: cst.BaseExpression) -> bool:
         """Return whether whoever makes an object that is only promised chooses what it has under a name."""
@@ -1179,33 +1196,12 @@ class Inference:
             inherited = joined.kind is Kind.FUNCTION and (joined.cls or "").startswith(".")
             return joined._replace(receiver=base) if inherited else joined
         match base.kind:
+            case Kind.TENSOR | Kind.BATCH if attr == "device":
+                return Value(Kind.DEVICE, device=base.device)
             case Kind.TENSOR:
-                fact = results.TENSOR_ATTRIBUTES.get(attr)
-                if fact is None:
-                    return self._method(base, attr)
-                if attr == "device":
-                    return Value(Kind.DEVICE, device=base.device)
-                if fact == "tensor":
-                    graph = Graph.DETACHED if attr in results.DETACHED_ATTRIBUTES else base.graph
-                    dtype = base.dtype if attr in ("T", "mT", "data") else None
-                    taken = Value(Kind.TENSOR, device=base.device, graph=graph, dtype=dtype)
-                    return taken.kept_in(base.memory) if attr == "data" else taken
-                return self.library.from_fact(fact, (base,))
+                return self._attribute_of_tensor(base, attr)
             case Kind.BATCH:
-                if attr == "device":
-                    return Value(Kind.DEVICE, device=base.device)
-                if attr in results.TENSOR_METHODS or attr in DISTRIBUTION_METHODS:
-                    return self._method(base, attr)
-                if attr in ("items", "keys"):
-                    return self._method(base, attr)  # of a dict of them; no batch has a field of that name
-                if attr in ("meta", "metadata"):
-                    return UNKNOWN  # what is known of a picture besides its pixels stays on the host
-                fact = results.TENSOR_ATTRIBUTES.get(attr) or results.BATCH_ATTRIBUTES.get(attr)
-                if fact is not None and attr not in ("T", "data", "name", "names"):
-                    return self.library.from_fact(fact, (base,))
-                part = self.element(base)
-                masks = attr in results.MASKS_OF_NODES and part.kind is Kind.TENSOR
-                return part._replace(dtype="torch.bool") if masks else part
+                return self._attribute_of_batch(base, attr)
             case Kind.TUPLE if attr in _PAIR_FIELDS and base.elements and len(base.elements) == 2:
                 # What max, sort, topk and their like return along a dimension.
                 return base.elements[_PAIR_FIELDS.index(attr)]
@@ -1238,6 +1234,30 @@ class Inference:
                 return Value(Kind.TENSOR, device=base.device, dtype="torch.bool")
             case _:
                 return UNKNOWN
+
+    def _attribute_of_tensor(self, base: Value, attr: str) -> Value:
+        fact = results.TENSOR_ATTRIBUTES.get(attr)
+        if fact is None:
+            return self._method(base, attr)
+        if fact != "tensor":
+            return self.library.from_fact(fact, (base,))
+        graph = Graph.DETACHED if attr in results.DETACHED_ATTRIBUTES else base.graph
+        dtype = base.dtype if attr in ("T", "mT", "data") else None
+        taken = Value(Kind.TENSOR, device=base.device, graph=graph, dtype=dtype)
+        return taken.kept_in(base.memory) if attr == "data" else taken
+
+    def _attribute_of_batch(self, base: Value, attr: str) -> Value:
+        # ``items`` and ``keys`` are those of a dict of them; no batch has a field of that name.
+        if attr in results.TENSOR_METHODS or attr in DISTRIBUTION_METHODS or attr in ("items", "keys"):
+            return self._method(base, attr)
+        if attr in ("meta", "metadata"):
+            return UNKNOWN  # what is known of a picture besides its pixels stays on the host
+        fact = results.TENSOR_ATTRIBUTES.get(attr) or results.BATCH_ATTRIBUTES.get(attr)
+        if fact is not None and attr not in ("T", "data", "name", "names"):
+            return self.library.from_fact(fact, (base,))
+        part = self.element(base)
+        masks = attr in results.MASKS_OF_NODES and part.kind is Kind.TENSOR
+        return part._replace(dtype="torch.bool") if masks else part
 
     def _lacks(self, base: Value, attr: str) -> bool:
         """Return whether an object or a model certainly has nothing under a name."""
@@ -1276,17 +1296,21 @@ class Inference:
             return self.library.from_fact(fact, (base,))
         if attr in results.METHODS.get(receiver, {}):
             return self._method(base, attr)
-        if base.kind is Kind.MODULE:
-            if attr in ("weight", "bias", "in_proj_weight", "running_mean", "running_var"):
+        return self._attribute_of_module(base, attr) if base.kind is Kind.MODULE else UNKNOWN
+
+    def _attribute_of_module(self, base: Value, attr: str) -> Value:
+        """Return what many modules have under a name, where nothing shows what this one has."""
+        match attr:
+            case "weight" | "bias" | "in_proj_weight" | "running_mean" | "running_var":
                 graph = Graph.DETACHED if attr.startswith("running") else Graph.ATTACHED
                 return Value(Kind.TENSOR, device=base.device, graph=graph, leaf=graph is Graph.ATTACHED)
-            if attr == "module":
+            case "module":
                 return base
-            if attr == "device":
+            case "device":
                 return Value(Kind.DEVICE, device=base.device)
-            if attr == "generate":
+            case "generate":
                 return self._method(base, attr)
-            if attr in ("items", "values") and self._is_module_dict(base):
+            case "items" | "values" if self._is_module_dict(base):
                 return self._method(base, attr)
         return UNKNOWN
 
@@ -1354,11 +1378,9 @@ class Inference:
             return bound
         # What only adds to what is there says nothing of it.
         if any(b.value is not None and b.kind is not BindingKind.AUGMENT for b in assigned):
-            if len(assigned) <= _FEW:
-                joined = self._assigned_to_attribute(assigned)
-            else:
-                question = f"attribute {attr}"
-                joined = self._joined(question, info.node, lambda: [self._assigned_to_attribute(assigned)])
+            work_out = partial(self._assigned_to_attribute, assigned)
+            many = len(assigned) > _FEW
+            joined = self._once(f"attribute {attr}", info.node, work_out) if many else work_out()
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
                 joined = self._with_layers(info, attr, joined)
                 return joined.on(base.device) if base.device is Device.CPU else joined
@@ -1523,9 +1545,7 @@ class Inference:
         assigned = self._assignments_by_spelling.get(spelt)
         if assigned is None:
             return UNKNOWN
-        values = partial(map, self._assigned_value, assigned)
-        few = len(assigned) <= _FEW
-        found = solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
+        found = solid(self._joined("spelt", assigned[0].target, assigned, self._assigned_value))
         if found.device is Device.CPU and found.kind in (Kind.STRING, Kind.DEVICE):
             # ``if not torch.cuda.is_available(): args.device = "cpu"``: it was something else before.
             return UNKNOWN if all(self._builds_on_former(each, spelt) for each in assigned) else found
@@ -1628,9 +1648,7 @@ class Inference:
             return base._replace(constant=MISSING)
         held = self.element(base, position)
         if base.kind is Kind.LIST and held.device is Device.CPU:
-            # What a list was filled with may have been replaced: ``self.grid[i] = grid.to(x.device)``.
-            stored = self._subscript_stores.get(self.tree.source(node))
-            return held if stored is None else join((held, self._stored(node)))
+            return self._held_or_stored(held, node)
         return held
 
     def _is_hyperparameter(self, node: cst.Subscript) -> bool:
@@ -1679,19 +1697,20 @@ class Inference:
         if base.fields and isinstance(index, cst.Index):
             held = field(base, self.value(index.value).constant)
             if held is not None:
-                stored = self._subscript_stores.get(self.tree.source(node))
-                return held if stored is None else join((held, self._stored(node)))
+                return self._held_or_stored(held, node)
         return base.item if base.item is not None else self._stored(node)
 
     def _stored(self, node: cst.Subscript) -> Value:
         """Return the value of ``d[key]`` where the file stores something under the same spelling."""
         spelt = self.tree.source(node)
-        stores = self._subscript_stores.get(spelt)
-        if stores is None:
-            return UNKNOWN
-        values = partial(map, self.value, [assign.value for assign in stores])
-        few = len(stores) <= _FEW
-        return solid(join(values()) if few else self._joined(f"stored {spelt}", stores[0], values))
+        stores = self._subscript_stores.get(spelt, ())
+        values = [assign.value for assign in stores]
+        return solid(self._joined(f"stored {spelt}", stores[0], values, self.value)) if stores else UNKNOWN
+
+    def _held_or_stored(self, held: Value, node: cst.Subscript) -> Value:
+        """Return an item, or what the file puts in its place: ``self.grid[i] = grid.to(x.device)``."""
+        replaced = self.tree.source(node) in self._subscript_stores
+        return join((held, self._stored(node))) if replaced else held
 
     @cached_property
     def _subscript_stores(self) -> dict[str, list[cst.Assign]]:
@@ -1764,7 +1783,7 @@ class Inference:
 
     def _default_of_field(self, node: cst.Call) -> Value:
         """Return what ``field(default=…)`` or ``field(default_factory=…)`` puts into an object."""
-        default = _keyword(node, "default")
+        default = keywords(node).get("default")
         if default is not None:
             return self.value(default)
         made_by = self._called(node)
@@ -1776,7 +1795,7 @@ class Inference:
         """Return what a call runs, as ``field(default_factory=…)`` does to what it is given."""
         if self.names.qualified(node.func) != _FIELD:
             return self.value(node.func)
-        factory = _keyword(node, "default_factory")
+        factory = keywords(node).get("default_factory")
         return UNKNOWN if factory is None else self.value(factory)
 
     def _is_async_helper(self, func: cst.BaseExpression) -> bool:
@@ -1996,9 +2015,8 @@ class Inference:
         if made.kind is not Kind.TENSOR or not callee.presets:
             return made
         for call in (*callee.presets, node):
-            for argument in call.args:
-                if argument.keyword is not None and argument.keyword.value == "device":
-                    made = made.on(self.library.device(self.value(argument.value)))
+            if (device := keywords(call).get("device")) is not None:
+                made = made.on(self.library.device(self.value(device)))
         return made
 
     def _overriding(self, function: Function) -> Sequence[Function]:
@@ -2037,9 +2055,9 @@ class Inference:
         kind = Kind.MODULE if info.kind is Kind.OBJECT and self._is_interface(info) else info.kind
         return Value(kind, cls=cls, definition=definition)
 
-    def _leaves_open(self, declared: Value | None) -> bool:
+    def _leaves_open(self, declared: Value) -> bool:
         """Return whether a declared class is a protocol, of which models need not be instances."""
-        if declared is None or declared.kind is not Kind.OBJECT:
+        if declared.kind is not Kind.OBJECT:
             return False
         definition = declared.definition
         if not isinstance(definition, cst.ClassDef):
@@ -2070,7 +2088,7 @@ class Inference:
         ]
         if yielded:
             item = join(yielded)
-            return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
+            return Value(Kind.ITERATOR, item=item.if_known)
         given = [e.value for e in exits if isinstance(e, cst.Return) and e.value is not None]
         values = [self.value(node) for node in given]
         result = join(values) if values else UNKNOWN if is_abstract(function) else NONE
@@ -2222,11 +2240,6 @@ _BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
     cst.Await: Inference._awaited,
     cst.FunctionDef: Inference._returned,
 }
-
-
-def _keyword(node: cst.Call, name: str) -> cst.BaseExpression | None:
-    """Return what a call passes by a name."""
-    return next((a.value for a in node.args if a.keyword is not None and a.keyword.value == name), None)
 
 
 def _is_made(value: cst.BaseExpression | None) -> bool:

@@ -250,8 +250,6 @@ class Loaders(Part):
         made = name is not None and is_training_arguments(name)
         return made or parses_training_arguments(self.module, call)
 
-    # ------------------------------------------------------------------ conflicts
-
     # ------------------------------------------------------------------ transfers
 
     def sends(self, call: cst.Call) -> cst.BaseExpression | None:
@@ -673,12 +671,7 @@ def collations(module: Module) -> dict[Function, tuple[cst.Call, ...]]:
 @traced(Through.ITEMS | Through.PARAMETERS)
 def _collating(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
     """Return the function that runs when what is given as ``collate_fn`` is called."""
-    definition = module.value(node).definition if not path else None
-    return (
-        module.classes.info(definition).method("__call__")
-        if isinstance(definition, cst.ClassDef)
-        else definition
-    )
+    return module.inference.callgraph.run_by(module.value(node)) if not path else None
 
 
 def collated(module: Module, binding: Binding, path: Path) -> list[Source] | None:
@@ -919,12 +912,9 @@ ROUNDING_OPTIONS = frozenset({"pad_to_multiple_of", "pad_to_multiple"})
 
 def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode | None:
     """Return where a collate function pads a batch to its longest item; None if it may not."""
-    made = module.value(collate)
-    definition = made.definition
-    if isinstance(definition, cst.ClassDef) and made.kind is not Kind.CLASS:
-        definition = module.classes.info(definition).method("__call__")
-    if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
-        return _pads(module, definition)
+    function = module.inference.callgraph.run_by(module.value(collate))
+    if function is not None:
+        return _pads(module, function)
     for call in _makers(module, collate):
         if module.qualified(call.func) in _COLLATORS and _dynamic(module, call):
             return call

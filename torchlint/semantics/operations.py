@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Path, Source, Through, onward, sole, traced
+from torchlint.semantics.spellings import keywords, positional
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -271,18 +272,16 @@ class Operations:
         name = _ALIASES.get(spelt.rstrip("_"), spelt.rstrip("_"))
         if any(arg.star for arg in call.args):
             return None
-        positional = [arg.value for arg in call.args if arg.keyword is None]
-        keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+        given, named = [*receiver, *positional(call)], keywords(call)
         if name in _OPEN:
-            return Operation(name, call, (*receiver, *positional), keywords, in_place)
+            return Operation(name, call, tuple(given), named, in_place)
         tensors, rest = FORMS[name]
-        given = [*receiver, *positional]
         for keyword in ("input", "other", "mat2", "exponent", "tensor2"):
-            if len(given) < tensors and keyword in keywords:
-                given.append(keywords.pop(keyword))
+            if len(given) < tensors and keyword in named:
+                given.append(named.pop(keyword))
         if len(given) < tensors:
             return None
-        options = dict(keywords)
+        options = dict(named)
         names, further = (parameters or rest).split(), given[tensors:]
         if receiver and len(further) > len(names):
             return None  # a method of the same name that takes something else: ``backend.sigmoid(x)``

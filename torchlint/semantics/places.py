@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Final, TypeAlias
 
 import libcst as cst
@@ -30,7 +29,7 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
+from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, LOOPS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has, names_model
@@ -348,14 +347,7 @@ class Places(Part):
         held: dict[cst.CSTNode, tuple[list[cst.Call], list[Loop]]] = {}
         for call in self.tree.nodes(cst.Call):
             held.setdefault(self._holder(call), ([], []))[0].append(call)
-        loops: Iterable[Loop] = chain(
-            self.tree.nodes(cst.For),
-            self.tree.nodes(cst.While),
-            self.tree.nodes(cst.ListComp),
-            self.tree.nodes(cst.SetComp),
-            self.tree.nodes(cst.DictComp),
-            self.tree.nodes(cst.GeneratorExp),
-        )
+        loops: list[Loop] = self.tree.nodes(*LOOPS)
         for loop in loops:
             held.setdefault(self._holder(loop), ([], []))[1].append(loop)
         return held
@@ -430,11 +422,9 @@ class Places(Part):
 
     def _other_name_of(self, func: cst.Name) -> cst.BaseExpression:
         """Return the attribute that a variable is another name of: ``act = self.policy.act``."""
-        bindings = self.names.bindings(func)
-        if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGN and not bindings[0].path:
-            value = bindings[0].value
-            return value if isinstance(value, cst.Attribute) else func
-        return func
+        assigned = self.names.assignment(func)
+        value = assigned.value if assigned is not None else None
+        return value if isinstance(value, cst.Attribute) else func
 
     def _gets_tensor(self, call: cst.Call) -> bool:
         """Return whether a call is given what is on an accelerator: ``model.get_codes(images)``."""
@@ -474,14 +464,11 @@ class Places(Part):
 
     def over_loader(self, loop: Loop) -> bool:
         """Return whether the loop goes over the batches of a loader."""
-        iterable = iterable_of(loop)
-        return iterable is not None and any(map(self._is_loader, iterated(iterable)))
+        return any(map(self._is_loader, iterated(iterable_of(loop))))
 
     def _over_several(self, loop: Loop) -> bool:
         """Return whether the loop goes through several loaders, and not through the batches of one."""
         iterable = iterable_of(loop)
-        if iterable is None:
-            return False
         if isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys"):
             return True
         return any((last_name(part) or "").endswith("loaders") for part in iterated(iterable))
@@ -507,8 +494,7 @@ class Places(Part):
 
     def over_layers(self, loop: Loop) -> bool:
         """Return whether a loop goes through the parts of a model, all of it one forward pass."""
-        iterable = iterable_of(loop)
-        for part in iterated(iterable) if iterable is not None else ():
+        for part in iterated(iterable_of(loop)):
             value = self.module.value(part)
             if value.kind is Kind.MODULE or (value.item is not None and value.item.kind is Kind.MODULE):
                 return True
@@ -516,8 +502,7 @@ class Places(Part):
 
     def _over_parameters(self, loop: Loop) -> bool:
         """Return whether the loop goes through the parameters of a model, as set-up and reports do."""
-        iterable = iterable_of(loop)
-        for part in iterated(iterable) if iterable is not None else ():
+        for part in iterated(iterable_of(loop)):
             value = self.module.value(part)
             if value.kind is Kind.PARAMETERS or (value.item is not None and value.item.leaf):
                 return True
@@ -965,7 +950,7 @@ class Places(Part):
             return
         callers = self.module.callers(function)
         for call in callers:
-            drawing = self._drawing(call) if streaming else None
+            drawing = self._drawn_from.get(call) if streaming else None
             yield call, call if drawing is None else drawing.target
         if isinstance(function, cst.Lambda):
             if self._is_applied(function):
@@ -991,10 +976,6 @@ class Places(Part):
             for call in graph.asked_of_models(function):
                 if self.served(call):
                     yield call, call
-
-    def _drawing(self, call: cst.Call) -> cst.For | None:
-        """Return the loop that draws from what a call gives."""
-        return self._drawn_from.get(call)
 
     @cached_property
     def _drawn_from(self) -> dict[cst.BaseExpression, cst.For]:
@@ -1132,9 +1113,10 @@ def _is_written_out(loop: Loop) -> bool:
     return isinstance(loop, cst.For) and isinstance(loop.iter, (cst.Tuple, cst.List))
 
 
-def iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield an iterable, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
-    yield node
+def iterated(node: cst.BaseExpression | None) -> Iterator[cst.BaseExpression]:
+    """Yield an iterable, if any, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
+    if node is not None:
+        yield node
     if isinstance(node, cst.Call) and last_name(node.func) in ITERATION_WRAPPERS:
         counts = last_name(node.func) in ("range", "trange")
         for argument in node.args:

@@ -24,6 +24,7 @@ from torchlint.semantics.api.results import (
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
+from torchlint.semantics.spellings import positional
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def _is_fresh(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sour
 
 def _made_fresh(module: Module, call: cst.Call) -> bool | list[Source]:
     """Return whether the result of a call has memory of its own, or whose it may be."""
-    given = [arg.value for arg in call.args if arg.keyword is None]
+    given = positional(call)
     name = module.qualified(call.func)
     if name is None:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""

@@ -202,82 +202,84 @@ def _used(module: Module, node: cst.BaseExpression, path: Path) -> Iterator[Use 
     """Yield the uses of what stands as an expression, and what stands for it by choice or by name alone."""
     tree = module.tree
     parent = tree.parents[node]
-    kind, by = UseKind.OTHER, parent
     match parent:
-        case cst.Attribute():
-            outer = tree.parents[parent]
-            if isinstance(outer, cst.Call) and outer.func is parent:
-                kind, by = UseKind.METHOD, outer
-            else:
-                kind = UseKind.SET if is_target(module, parent) else UseKind.ATTRIBUTE
-        case cst.Arg():
-            by = tree.parents[parent]
-            kind = UseKind.ARGUMENT if isinstance(by, cst.Call) else UseKind.OTHER
-        case cst.Call():
-            kind = UseKind.CALLED
-        case cst.Subscript():
-            kind = UseKind.SET if is_target(module, parent) else UseKind.ITEM
-        case cst.Index() | cst.Slice():
-            kind, by = UseKind.INDEX, tree.parents[tree.parents[parent]]
         case cst.Assign():
             for target in parent.targets:
                 yield from _assigned(target.target, node, path)
-            return
         case cst.AnnAssign() if parent.value is node:
             yield from _assigned(parent.target, node, path)
-            return
         case cst.NamedExpr():
             yield Standing(parent, path)
             yield from _assigned(parent.target, node, path)
-            return
-        case cst.AugAssign():
-            kind = UseKind.AUGMENTED if parent.target is node else UseKind.AUGMENTS
-        case cst.BinaryOperation():
-            kind = UseKind.OPERAND
-        case cst.UnaryOperation():
-            kind = UseKind.TESTED if isinstance(parent.operator, cst.Not) else UseKind.OPERAND
-        case cst.Comparison():
-            kind = UseKind.COMPARED
-        case cst.ComparisonTarget():
-            kind, by = UseKind.COMPARED, tree.parents[parent]
-        case cst.BooleanOperation():
-            kind = UseKind.CHOICE
         case cst.IfExp() if parent.test is not node:
             yield Standing(parent, path)
-            return
-        case cst.If() | cst.While() | cst.IfExp() | cst.CompIf():
-            kind = UseKind.TESTED
-        case cst.Assert() if parent.test is node:
-            kind = UseKind.TESTED
+        case cst.Element() if pairs := _pairs(module, tree.parents[parent]):
+            inner = _within(parent, tree.parents[parent], path)
+            yield from (use for target in pairs for use in _assigned(target, node, inner))
+        case _:
+            kind, by = _kind_of_use(module, node, parent)
+            yield Use(kind, node, by, path, parent)
+
+
+def _kind_of_use(
+    module: Module, node: cst.BaseExpression, parent: cst.CSTNode
+) -> tuple[UseKind, cst.CSTNode]:
+    """Return how an expression is used that is a part of ``parent``, and by which node."""
+    parents = module.tree.parents
+    match parent:
+        case cst.Attribute():
+            call = module.tree.method_call(node)
+            if call is not None:
+                return UseKind.METHOD, call
+            return UseKind.SET if is_target(module, parent) else UseKind.ATTRIBUTE, parent
+        case cst.Arg():
+            by = parents[parent]
+            return UseKind.ARGUMENT if isinstance(by, cst.Call) else UseKind.OTHER, by
+        case cst.Subscript():
+            return UseKind.SET if is_target(module, parent) else UseKind.ITEM, parent
+        case cst.Index() | cst.Slice():
+            return UseKind.INDEX, parents[parents[parent]]
+        case cst.AugAssign():
+            return UseKind.AUGMENTED if parent.target is node else UseKind.AUGMENTS, parent
+        case cst.UnaryOperation():
+            return UseKind.TESTED if isinstance(parent.operator, cst.Not) else UseKind.OPERAND, parent
+        case cst.ComparisonTarget():
+            return UseKind.COMPARED, parents[parent]
         case cst.BaseElement() | cst.DictElement() | cst.StarredDictElement():
-            by = tree.parents[parent]
-            if isinstance(parent, cst.Element) and (pairs := _pairs(module, by)):
-                inner = _within(parent, by, path)
-                yield from (use for target in pairs for use in _assigned(target, node, inner))
-                return
             keyed = isinstance(parent, cst.DictElement) and parent.key is node
-            kind = UseKind.OTHER if keyed else UseKind.ELEMENT
-        case cst.ListComp() | cst.SetComp() | cst.GeneratorExp():
-            kind = UseKind.ELEMENT
+            return UseKind.OTHER if keyed else UseKind.ELEMENT, parents[parent]
+        case cst.Assert() if parent.test is node:
+            return UseKind.TESTED, parent
         case cst.DictComp() if parent.value is node:
-            kind = UseKind.ELEMENT
-        case cst.For() | cst.CompFor():
-            kind = UseKind.ITERATED
-        case cst.WithItem():
-            kind = UseKind.ENTERED
+            return UseKind.ELEMENT, parent
         case cst.FormattedStringExpression() if parent.expression is node:
-            kind = UseKind.FORMATTED
-        case cst.Return():
-            kind = UseKind.RETURNED
-        case cst.Lambda():
-            kind = UseKind.RETURNED
-        case cst.Yield() | cst.From():
-            kind = UseKind.YIELDED
-        case cst.Await():
-            kind = UseKind.AWAITED
-        case cst.Expr():
-            kind = UseKind.DISCARDED
-    yield Use(kind, node, by, path, parent)
+            return UseKind.FORMATTED, parent
+    return _USES.get(parent.__class__, UseKind.OTHER), parent
+
+
+# What kinds of nodes do with the expressions in them, whichever it is.
+_USES: dict[type, UseKind] = {
+    cst.Call: UseKind.CALLED,
+    cst.BinaryOperation: UseKind.OPERAND,
+    cst.Comparison: UseKind.COMPARED,
+    cst.BooleanOperation: UseKind.CHOICE,
+    cst.If: UseKind.TESTED,
+    cst.While: UseKind.TESTED,
+    cst.IfExp: UseKind.TESTED,
+    cst.CompIf: UseKind.TESTED,
+    cst.ListComp: UseKind.ELEMENT,
+    cst.SetComp: UseKind.ELEMENT,
+    cst.GeneratorExp: UseKind.ELEMENT,
+    cst.For: UseKind.ITERATED,
+    cst.CompFor: UseKind.ITERATED,
+    cst.WithItem: UseKind.ENTERED,
+    cst.Return: UseKind.RETURNED,
+    cst.Lambda: UseKind.RETURNED,
+    cst.Yield: UseKind.YIELDED,
+    cst.From: UseKind.YIELDED,
+    cst.Await: UseKind.AWAITED,
+    cst.Expr: UseKind.DISCARDED,
+}
 
 
 def is_target(module: Module, node: cst.CSTNode) -> bool:

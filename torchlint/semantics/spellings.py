@@ -1,4 +1,4 @@
-"""The one word by which an expression goes, for conventions of naming."""
+"""How expressions and calls are spelt: the word that names an expression, what a call writes out."""
 
 from __future__ import annotations
 
@@ -48,6 +48,21 @@ def given_as(call: cst.Call, name: str, position: int | None) -> cst.BaseExpress
         if keyword == name or (keyword is None and index == position):
             return arg.value
     return None
+
+
+def keywords(call: cst.Call) -> dict[str, cst.BaseExpression]:
+    """Return what a call spells out by keyword."""
+    return {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+
+
+def positional(call: cst.Call) -> list[cst.BaseExpression]:
+    """Return what a call spells out by place, what it unpacks included."""
+    return [arg.value for arg in call.args if arg.keyword is None]
+
+
+def parts_of_display(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the expressions in a list or tuple as it is spelt; of any other expression, itself."""
+    return [e.value for e in node.elements] if isinstance(node, (cst.Tuple, cst.List)) else [node]
 
 
 def last_words(dotted: Iterable[str]) -> frozenset[str]:

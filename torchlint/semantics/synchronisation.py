@@ -40,7 +40,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
-from torchlint.semantics.spellings import given_as, last_name, last_words, start_of
+from torchlint.semantics.spellings import given_as, last_name, last_words, positional, start_of
 from torchlint.semantics.transfers import TRANSFERS
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
@@ -678,9 +678,9 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
         return qualified if _passes_on(module, call, qualified) else None
     if qualified not in _ASKING_BUILTINS:
         return None
-    positional = [arg.value for arg in call.args if arg.keyword is None]
-    if len(positional) > 1:
-        compared = qualified in _EXTREMES and any(may_be_on_device(module, value) for value in positional)
+    operands = positional(call)
+    if len(operands) > 1:
+        compared = qualified in _EXTREMES and any(may_be_on_device(module, value) for value in operands)
         return qualified if compared else None
     if may_be_on_device(module, first):
         return None if _may_be_list(module, first) else qualified

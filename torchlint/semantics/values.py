@@ -167,6 +167,11 @@ class Value(NamedTuple):
         return self.kind is not Kind.UNKNOWN
 
     @property
+    def if_known(self) -> Value | None:
+        """The value itself; None of what is not known, and as long as it is being computed."""
+        return self if self is not BOTTOM and self.known else None
+
+    @property
     def tensorlike(self) -> bool:
         """A tensor, or a structure of tensors."""
         return self.kind is Kind.TENSOR or self.kind is Kind.BATCH

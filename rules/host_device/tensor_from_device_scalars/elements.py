@@ -21,7 +21,7 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, graded, replace, spell, unsafe
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_ARGUMENTS, READING_FILL
 from torchlint.semantics.evidence import accelerated, on_device
-from torchlint.semantics.spellings import given_as, last_name, last_words
+from torchlint.semantics.spellings import given_as, keywords, last_name, last_words
 from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Graph, Kind, Value, item_of
@@ -239,9 +239,9 @@ def _joins_alike(module: Module, read: ReadOneByOne) -> bool:
     given = any(a.keyword is not None and a.keyword.value == "device" for a in read.call.args)
     if not given and module.value(read.call).device is not Device.CPU:
         return False  # the default device is another one
-    keywords = {a.keyword.value: a.value for a in read.call.args if a.keyword is not None}
-    cast = read.name in _LEGACY or "dtype" in keywords
-    asked = module.value(keywords["dtype"]).cls if "dtype" in keywords else LEGACY_CONSTRUCTORS.get(read.name)
+    named = keywords(read.call)
+    cast = read.name in _LEGACY or "dtype" in named
+    asked = module.value(named["dtype"]).cls if "dtype" in named else LEGACY_CONSTRUCTORS.get(read.name)
     if cast and asked not in _FLOATING:
         # ``torch.tensor`` refuses what does not fit into a narrow dtype, and a cast cuts it off.
         if asked not in _WIDE or any(t.dtype not in _WHOLE for t in read.tensors):
@@ -253,7 +253,7 @@ def _destination(module: Module, read: ReadOneByOne) -> str | None:
     """Return the method call that puts the stacked tensor where, and into the dtype in which, it was made."""
     if any(arg.keyword is None for arg in read.call.args[1:]):
         return None
-    given = {arg.keyword.value: arg.value for arg in read.call.args if arg.keyword is not None}
+    given = keywords(read.call)
     device, dtype = given.pop("device", None), given.pop("dtype", None)
     if given or (device is not None and module.value(device).constant is None):
         return None
