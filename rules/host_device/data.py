@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import add_argument, filled_by_callers, remove_argument, replace, safe, unsafe
-from torchlint.semantics.evidence import accelerated, on_device
+from torchlint.semantics.evidence import accelerated, default_device_changes, on_device
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.origins import computed_elsewhere
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
@@ -122,15 +122,18 @@ def made_and_sent(module: Module, call: cst.Call, data: cst.BaseExpression) -> F
     device = next((a for a in call.args if a.keyword is not None and a.keyword.value == "device"), None)
     if device is None or given_as(call, "requires_grad", None) is not None:
         return None
-    removal = remove_argument(module, device)
-    if any("#" in module.tree.text[edit.span.start : edit.span.end] for edit in removal):
+    if default_device_changes(module):
+        hosted = replace(module, device.value, '"cpu"')
+    else:
+        hosted = remove_argument(module, device)
+    if hosted is None or any("#" in module.tree.text[edit.span.start : edit.span.end] for edit in hosted):
         return None
     end = module.tree.span(call).end
     moved = (Edit(Span(end, end), f".to({module.source(device.value)}, non_blocking=True)"),)
     # What `as_tensor` takes over may be pinned, and written to while the copy is on its way.
     copied = _is_tensor(module, call) or module.value(data).kind in (Kind.LIST, Kind.TUPLE, Kind.SHAPE)
     certain = copied or _certainly_pageable(module, data)
-    return _grade(module, certain=certain)(module, _COPY, removal, moved)
+    return _grade(module, certain=certain)(module, _COPY, hosted, moved)
 
 
 def copied_like(module: Module, copy: cst.Call) -> str | None:

@@ -12,7 +12,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import add_argument, replace, safe, spell, unsafe
-from torchlint.semantics.evidence import accelerated, default_dtype_changes
+from torchlint.semantics.evidence import accelerated, default_device_changes, default_dtype_changes
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.values import Device, Kind
 
@@ -70,7 +70,7 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
     name = module.qualified(call.func)
     if name not in DTYPES or any(arg.keyword is not None or arg.star for arg in call.args):
         return None
-    if default_dtype_changes(module) or _default_device_changes(module):
+    if default_dtype_changes(module) or default_device_changes(module):
         return None
     by_size = True if not call.args else given_sizes(module, call)
     if by_size is None:
@@ -109,7 +109,7 @@ def constructor_by_hand(module: Module, call: cst.Call) -> str:
         options += f", device={inline(module, device)}"
     elif len(names) > 1:
         options += ", device=…"
-    elif names[0] in ON_CUDA or _default_device_changes(module):
+    elif names[0] in ON_CUDA or default_device_changes(module):
         options += f', device="{"cuda" if names[0] in ON_CUDA else "cpu"}"'
     if device is None and len(args) == 1 and module.value(args[0].value).kind is Kind.TENSOR:
         return f"Use `{tight(module, args[0].value)}.to({dtype})`"
@@ -127,10 +127,6 @@ def cast_by_hand(module: Module, call: cst.Call) -> str:
     assert isinstance(call.func, cst.Attribute) and name is not None
     device = "cuda" if name in ON_CUDA else "cpu"
     return f'Use `{tight(module, call.func.value)}.to("{device}", {DTYPES[name]})`'
-
-
-def _default_device_changes(module: Module) -> bool:
-    return module.mentions("set_default_device", "with torch.device")
 
 
 def modern_cast(module: Module, call: cst.Call) -> Fix | None:
