@@ -167,8 +167,9 @@ def _certainly_pageable(module: Module, source: cst.BaseExpression) -> bool:
     """Return whether a tensor is in pageable memory whoever calls the functions that it is given to.
 
     Others may pass one in pinned memory, or one on the device for a copy to the host, which reads it early.
+    The same happens to one that is made on a default device.
     """
-    pageable = module.value(source).memory is Memory.PAGEABLE
+    pageable = module.value(source).memory is Memory.PAGEABLE and not default_device_changes(module)
     return pageable and not some(_passed_by_others(module, source))
 
 

@@ -138,13 +138,14 @@ def modern_cast(module: Module, call: cst.Call) -> Fix | None:
     if name is None or dtype is None or dtype.edits or not tensor.tensorlike:
         return None
     arguments = dtype.text
+    hosted = tensor.device is Device.CPU and not default_device_changes(module)
     if name in ON_CUDA:
         arguments = f'"cuda", {dtype.text}'
-    elif tensor.device is not Device.CPU:
+    elif not hosted:
         arguments = f'"cpu", {dtype.text}'
     span = module.tree.outer_span(call.args[0].value)
     edits = (replace(module, call.func.attr, "to"), (Edit(span, arguments),))
     # A tensor on the second GPU stays there when it is cast to a type, and ``"cuda"`` is the current one.
-    exact = name not in ON_CUDA or tensor.device is Device.CPU
+    exact = name not in ON_CUDA or hosted
     message = f"Use `.to({arguments})`"
     return safe(module, message, *edits) if exact else unsafe(module, message, *edits)
