@@ -171,7 +171,7 @@ class CallGraph:
 
     def standing_for(self, node: cst.BaseExpression) -> tuple[Function, ...]:
         """Return the functions of the project that an expression may be, or run as an instance."""
-        run = [each for one in self._value(node).each for each in self._standing_in(self._run_by(one))]
+        run = [each for one in self._value(node).each for each in self._standing_in(self.run_by(one))]
         return tuple(dict.fromkeys(each for each in run if each is not None))
 
     def word(self, node: cst.BaseExpression) -> str | None:
