@@ -1007,6 +1007,7 @@ _MOVED_PREFIXES = (
     ("torch.nn.parameter.", "torch.nn."),
     ("torch._tensor.", "torch."),
     ("torch.optim.optimizer.", "torch.optim."),
+    ("torchmetrics.metric.", "torchmetrics."),
 )
 _MOVED = {
     "pytorch_lightning": "lightning",
