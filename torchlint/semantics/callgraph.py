@@ -79,13 +79,24 @@ class CallGraph:
         return found[0] if len(found) == 1 else None
 
     def callees(self, call: cst.Call) -> tuple[Function, ...]:
-        """Return the functions of the project one of which a call runs, in a fixed order."""
-        if self.names.qualified(call.func) is not None:
-            return ()
-        run = [each for one in self._value(call.func).each for each in self._standing_in(self.run_by(one))]
+        """Return the functions of the project one of which a call runs, in a fixed order;
+        none for any other.
+        """
+        run = [each for one in self._named_by(call) for each in self._standing_in(one)]
         if None in run:
             return ()
         return tuple(sorted({each for each in run if each is not None}, key=self.tree.order.__getitem__))
+
+    def callees_or_abstract(self, call: cst.Call) -> tuple[Function, ...]:
+        """Return the ``callees``, and the methods without a body in whose place they are run."""
+        found = self.callees(call)
+        return (*found, *(each for each in self._named_by(call) if each is not None and each not in found))
+
+    def _named_by(self, call: cst.Call) -> list[Function | None]:
+        """Return the functions of the project that a call names, whatever stands in for them."""
+        if self.names.qualified(call.func) is not None:
+            return []
+        return [self.run_by(one) for one in self._value(call.func).each]
 
     def _standing_in(self, function: Function | None) -> Sequence[Function | None]:
         """Return the function itself, or the methods of heirs that stand in for one without a body."""
@@ -391,7 +402,8 @@ class CallGraph:
         """Return whether a call of one of these methods is made through ``self``, which may be an heir."""
         func = call.func
         through_self = isinstance(func, cst.Attribute) and self.classes.instance_class(func.value) is not None
-        return through_self and self.callee(call) in methods
+        named = self._named_by(call) if through_self else []
+        return len(named) == 1 and named[0] in methods
 
     def candidates(self, function: cst.CSTNode) -> list[_Pool]:
         """Return the calls of this file that could run a function of any file, by the names it goes by."""
@@ -786,7 +798,7 @@ class _Pool:
     def _sorted(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
         run: dict[cst.Call, tuple[Function, ...]] = {}
         for call in tuple(self._open):
-            found = graph.callees(call)  # which may lead back here
+            found = graph.callees_or_abstract(call)  # which may lead back here
             if graph.is_settled(call):
                 run[call] = found
         waiting, self._open = self._open, []
@@ -794,7 +806,7 @@ class _Pool:
             if call not in run and not graph.is_settled(call):
                 self._open.append(call)
             else:
-                for callee in run[call] if call in run else graph.callees(call):
+                for callee in run[call] if call in run else graph.callees_or_abstract(call):
                     self._settled.setdefault(callee, []).append(call)
         known = dict.fromkeys(call for function in functions for call in self._settled.get(function, ()))
         return [*known, *self._open]

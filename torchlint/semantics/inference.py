@@ -1370,7 +1370,7 @@ class Inference:
         assigned = self.classes.attribute_bindings(info, attr)
         if method is not None:
             bound = self._bound_method(method, base)
-            if assigned and bound.kind is Kind.FUNCTION:
+            if assigned and bound.kind is Kind.FUNCTION and not all(_wraps(each, attr) for each in assigned):
                 # ``self.update = self.update_one``: the method only says how it is called.
                 standing = self._assigned_to_attribute(assigned)
                 if standing is BOTTOM or (standing.kind is Kind.FUNCTION and standing.definition is not None):
@@ -2249,3 +2249,13 @@ def _is_made(value: cst.BaseExpression | None) -> bool:
             return all(arg.keyword is not None or arg.star == "**" for arg in args)
         case _:
             return False
+
+
+def _wraps(assigned: AttributeBinding, name: str) -> bool:
+    """Return whether an assignment puts around a method what calls it:
+    ``self.update = counted(self.update)``.
+    """
+    match assigned.value:
+        case cst.Call(args=args):
+            return any(isinstance(a.value, cst.Attribute) and a.value.attr.value == name for a in args)
+    return False

@@ -993,6 +993,7 @@ _MOVED_PREFIXES = (
     ("torch.nn.parameter.", "torch.nn."),
     ("torch._tensor.", "torch."),
     ("torch.optim.optimizer.", "torch.optim."),
+    ("torchmetrics.metric.", "torchmetrics."),
 )
 _MOVED = {
     "pytorch_lightning": "lightning",
