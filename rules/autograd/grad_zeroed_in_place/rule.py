@@ -39,8 +39,8 @@ _OF_WRAPPERS = frozenset(
 def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds gradients that are filled with zeros instead of being set to None: `zero_grad(set_to_none=False)`,
-    `p.grad.zero_()`, `p.grad *= 0` and similar code, with or without a check for None. If the program may run
-    on a torch release before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with zeros
+    `p.grad.zero_()`, `p.grad *= 0` and similar code, with or without a check for None. If the project supports
+    torch releases before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with zeros
     there. The note is of low impact if the program may run on later releases as well.
 
     The rule ignores the `zero_grad` of other classes, gradients of ordinary tensors, code that reads or adds
@@ -121,7 +121,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
         return
     argument = module.argument(call, "set_to_none")
     asked = argument.given and argument.constant not in (MISSING, None) and not argument.constant
-    by_default = argument.absent and module.target.admits_below("2.0")
+    by_default = argument.absent and module.target.promises_below("2.0")
     if not (asked or by_default) or Gradients.of(module).needed_at(call):
         return
     known = value.cls is not None or value.definition is not None
