@@ -23,7 +23,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.semantics.wholeprogram import shown, trains_on_import
 
-from ..parameters import counts_parameters
+from .parameters import counts_parameters
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
