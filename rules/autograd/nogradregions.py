@@ -19,6 +19,7 @@ from torchlint.semantics.conventions import OTHER_FRAMEWORKS, uses_torch
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.graphtexts import texts_of_graphs
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
@@ -36,7 +37,6 @@ from torchlint.semantics.wholeprogram import calls_shown
 from .dropped import drops_graph
 from .monitoringpasses import MonitoringPasses, with_reads
 from .retention import handed_in, kept
-from .texts import texts_of_graphs
 from .untrained import Untrained, trained_makers
 
 _NO_MODEL = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.TRANSFORM, Role.PREPROCESSING)

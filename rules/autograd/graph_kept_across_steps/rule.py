@@ -12,6 +12,7 @@ from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.backpropagation import Backpropagation, may_be_no_tensor
 from torchlint.semantics.flow.graph import Function, Loop
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.graphtexts import texts_of_graphs
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.microbatches import batches_of_step
 from torchlint.semantics.module import Module
@@ -34,7 +35,6 @@ from ..retention import (
     passed_on,
     stands_in,
 )
-from ..texts import texts_of_graphs
 from .freeing import freed, retained
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
