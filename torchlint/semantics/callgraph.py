@@ -74,16 +74,12 @@ class CallGraph:
         return graph
 
     def callee(self, call: cst.Call) -> Function | None:
-        """Return the function that a call runs: a method, a lambda, a module's ``forward``;
-        None for several.
-        """
+        """Return the function that a call runs, such as a module's ``forward``; None if there are several."""
         found = self.callees(call)
         return found[0] if len(found) == 1 else None
 
     def callees(self, call: cst.Call) -> tuple[Function, ...]:
-        """Return the functions of the project one of which a call runs, in a fixed order;
-        none for any other.
-        """
+        """Return the functions of the project one of which a call runs, in a fixed order."""
         if self.names.qualified(call.func) is not None:
             return ()
         run = [each for one in self._value(call.func).each for each in self._standing_in(self._run_by(one))]
@@ -211,9 +207,7 @@ class CallGraph:
         return bool(definitions) and function not in definitions
 
     def naming(self, method: cst.FunctionDef) -> dict[cst.Call, cst.Call]:
-        """Return the calls in this file that run a method by its name, ``self.call("on_step", loss)``,
-        and how.
-        """
+        """Return the calls in this file that run a method by its name, ``self.call("on_step")``, and how."""
         named = self._calls_by_text.get(method.name.value, ())
         return {call: way for call in named if (way := self._way_to(call, method)) is not None}
 
@@ -223,16 +217,13 @@ class CallGraph:
         found: dict[str, list[cst.Call]] = {}
         for text in self.tree.nodes(cst.SimpleString):
             assert isinstance(text, cst.SimpleString)
-            argument = self.tree.parent(text)
-            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-            if isinstance(call, cst.Call):
+            call = self.tree.call_given(text)
+            if call is not None:
                 found.setdefault(str(text.evaluated_value), []).append(call)
         return found
 
     def _way_to(self, call: cst.Call, method: Function) -> cst.Call | None:
-        """Return the call in the function that a call runs which runs a method by the name
-        that it is given.
-        """
+        """Return the call in what a call runs that runs the method whose name it is given."""
         naming = [argument for argument in call.args if _is_name_of(argument.value, method)]
         runner = self.callee(call) if naming else None
         if not isinstance(runner, cst.FunctionDef) or not isinstance(method, cst.FunctionDef):
@@ -243,7 +234,7 @@ class CallGraph:
     def running(self, runner: cst.FunctionDef, name: str, method: cst.FunctionDef) -> cst.Call | None:
         """Return the call in a function of what ``getattr(x, name)`` gives it, if that may be a method."""
         for call in self.tree.nodes_within(runner, cst.Call):
-            given = self.names.assignment(call.func) if isinstance(call.func, cst.Name) else None
+            given = self.names.assignment(call.func)
             match call.func if given is None else given.value:
                 case cst.Call(func=cst.Name("getattr"), args=[owner, asked, *_]) if (
                     self._parameter_of(runner, asked.value) == name
@@ -310,7 +301,7 @@ class CallGraph:
                     cst.Assign(targets=[cst.AssignTarget(target=cst.Name(variable))]),
                 ) if self._is_some_model(model):
                     for call in self.tree.calls_by_name.get(variable, ()):
-                        given = self.names.assignment(call.func) if isinstance(call.func, cst.Name) else None
+                        given = self.names.assignment(call.func)
                         if given is not None and given.value is got:
                             yield call
 
@@ -322,9 +313,7 @@ class CallGraph:
         return value.definition is None and value.kind in (Kind.UNKNOWN, Kind.MODULE)
 
     def _users(self, function: cst.CSTNode, many: bool = False) -> Sequence[Any]:
-        """Return the modules of other files that may run a function; of a library,
-        ``many`` if that is asked for.
-        """
+        """Return the modules of other files that may run a function; of a library only if ``many``."""
         if self.link is None or not isinstance(function, cst.FunctionDef):
             return ()
         owner = self.classes.owner(function)
@@ -390,9 +379,7 @@ class CallGraph:
         return _Pool(list(self.tree.calls_by_name.get(name, ())))
 
     def _overridden(self, function: cst.CSTNode) -> set[cst.CSTNode]:
-        """Return the methods of other classes of the file that this method stands in
-        for in instances of its own.
-        """
+        """Return the methods of other classes of the file in whose place this one may run."""
         owner = self.classes.owner(function)
         if owner is None or not isinstance(function, cst.FunctionDef):
             return set()
@@ -407,9 +394,7 @@ class CallGraph:
         return through_self and self.callee(call) in methods
 
     def candidates(self, function: cst.CSTNode) -> list[_Pool]:
-        """Return the calls of this file that could run a function, of whichever file,
-        by the names it goes by.
-        """
+        """Return the calls of this file that could run a function of any file, by the names it goes by."""
         names: set[str] = set()
         if isinstance(function, cst.FunctionDef):
             names.add(function.name.value)
@@ -514,9 +499,7 @@ class CallGraph:
                 yield from _assigned_names(holder)
 
     def _may_call_instance(self, call: cst.Call) -> bool:
-        """Return whether a call may be one of a module instance: a variable or ``self.x``,
-        not a known name.
-        """
+        """Return whether a call may be of a module instance: of a variable or ``self.x``."""
         func = call.func
         if isinstance(func, cst.Name):
             if func.value in self._defined:
@@ -552,9 +535,7 @@ class CallGraph:
         return calls.bind(call, self._signature(function), unpacked=unpacked)
 
     def passed(self, call: cst.Call, function: Function, name: str) -> tuple[calls.Argument, ...]:
-        """Return what a call passes for a parameter,
-        also by ``*args, **kwargs`` of the function around it.
-        """
+        """Return what a call passes for a parameter, also by ``*args, **kwargs`` that are handed on."""
         argument = self.bound_to(call, function).get(name)
         if not argument.unknown:
             return (argument,)
@@ -584,9 +565,7 @@ class CallGraph:
 
     @remembered
     def _hands_on_stars(self, call: cst.Call) -> cst.FunctionDef | None:
-        """Return the function around a call that unpacks nothing but the ``*args``
-        and ``**kwargs`` of that.
-        """
+        """Return the function whose ``*args`` and ``**kwargs``, and no others, a call unpacks."""
         around = self.names.scope(call).node
         unpacked = [argument.value for argument in call.args if argument.star]
         if not unpacked or not isinstance(around, cst.FunctionDef):
@@ -634,9 +613,7 @@ class CallGraph:
         return None
 
     def _returned_calls(self, function: cst.FunctionDef, within: bool = False) -> Iterator[cst.Call]:
-        """Yield the calls whose results a function returns as they are,
-        with those of functions ``within`` it.
-        """
+        """Yield the calls whose results a function, or one ``within`` it, returns as they are."""
         for statement in self.tree.nodes_within(function, cst.Return):
             if isinstance(statement.value, cst.Call):
                 if within or self.names.scope(statement).node is function:
@@ -644,7 +621,7 @@ class CallGraph:
 
     def _parameter_of(self, function: cst.FunctionDef, node: cst.BaseExpression) -> str | None:
         """Return the parameter of a function that an expression is, if it can be nothing else."""
-        bindings = self.names.bindings(node) if isinstance(node, cst.Name) else ()
+        bindings = self.names.bindings(node)
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
             return None
         return bindings[0].name if bindings[0].scope.node is function else None
@@ -720,7 +697,7 @@ class CallGraph:
 
     def _only_definition(self, node: cst.BaseExpression) -> Binding | None:
         """Return the only definition of a name, or of what another file of the project defines."""
-        found = self.names.bindings(node) if isinstance(node, cst.Name) else ()
+        found = self.names.bindings(node)
         if len(found) != 1 or found[0].kind is BindingKind.IMPORT:
             target = self.names.imported(node)
             found = target if isinstance(target, tuple) else ()
@@ -766,9 +743,7 @@ def _key(node: cst.Subscript) -> str | None:
 
 
 def _is_keyed(element: cst.BaseDictElement, key: str | None) -> bool:
-    """Return whether an element of a dict display has a key;
-    with None, whether it has one that is not spelt out.
-    """
+    """Return whether an element of a dict display has a key; with None, one that is not spelt out."""
     match element:
         case cst.DictElement(key=cst.SimpleString(evaluated_value=str(own))):
             return own == key
@@ -804,9 +779,7 @@ class _Pool:
         self._settled: dict[cst.CSTNode, list[cst.Call]] = {}
 
     def of(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
-        """Return the calls that are known to run one of some functions,
-        and those of which it is not known yet.
-        """
+        """Return the calls known to run one of some functions, and those of which it is not known yet."""
         with self._rests.asked():
             return self._sorted(functions, graph)
 

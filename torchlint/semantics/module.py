@@ -249,18 +249,16 @@ class Module:
     # ------------------------------------------------------------------ names and values
 
     def qualified(self, node: cst.CSTNode) -> str | None:
-        """Return the public dotted library name that a name or attribute stands for;
-        None for anything else.
-        """
+        """Return the public dotted library name that a name or attribute stands for, if it is one."""
         return self.names.qualified(node)
 
     def value(self, node: cst.CSTNode) -> Value:
         """Return what an expression can evaluate to, in whichever file it stands."""
         return self.inference.value(node)
 
-    def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
-        """Return the definitions that reach a read of a name."""
-        return self.names.bindings(name)
+    def bindings(self, node: cst.CSTNode) -> tuple[Binding, ...]:
+        """Return the definitions that reach the read of a name; none for any other node."""
+        return self.names.bindings(node)
 
     def binding_of(self, target: cst.CSTNode) -> Binding | None:
         """Return the binding that an assignment target, parameter, import or definition makes."""
@@ -274,9 +272,7 @@ class Module:
 
     @remembered
     def call(self, call: cst.Call, override: cst.FunctionDef | None = None) -> calls.BoundCall:
-        """Return the arguments of a call laid against the signature of what it calls,
-        or of an override of that.
-        """
+        """Return the arguments of a call bound to the signature of what it calls, or of an override."""
         signature, presets = self._signature(call, override)
         around = self.function(call) if any(argument.star for argument in call.args) else None
         graph = self.inference.callgraph
@@ -294,9 +290,7 @@ class Module:
         return self.link is None or self.link.shows_users(self, known_as.name.value)
 
     def argument(self, call: cst.Call, name: str, override: cst.FunctionDef | None = None) -> Argument:
-        """Return what a call passes for the parameter ``name`` of what it calls,
-        or of an override of that.
-        """
+        """Return what a call passes for a parameter of what it calls, or of an override of that."""
         bound = self.call(call) if override is None else self.call(call, override)
         return Argument(bound.get(name), self.value)
 
@@ -356,9 +350,7 @@ class Module:
         return callee.cls
 
     def base_constructed(self, call: cst.Call) -> str | None:
-        """Return the library class whose constructor ``super().__init__(...)`` runs;
-        None for any other call.
-        """
+        """Return the library class whose constructor ``super().__init__(...)`` runs, if it does."""
         match call.func:
             case cst.Attribute(value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")):
                 owner = self.tree.enclosing(call, cst.ClassDef)
@@ -381,9 +373,7 @@ class Module:
         return self.inference.callgraph.callers(function)
 
     def calls_in(self, function: Function | None) -> list[cst.Call]:
-        """Return the calls of a function itself, in source order,
-        or those of the module outside of functions.
-        """
+        """Return the calls of a function itself, or of the module outside of functions, in source order."""
         return self._calls_in.get(function, [])
 
     @cached_property

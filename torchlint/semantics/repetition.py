@@ -203,9 +203,7 @@ class Repetition(Part):
         return known and self.names.qualified(func) is None
 
     def _asked_of_base(self, definition: cst.CSTNode, name: str) -> bool:
-        """Return whether a class of another file that this one inherits from has, or calls,
-        a method of a name.
-        """
+        """Return whether a base class of another file has, or calls, a method of a name."""
         if self.link is None or not isinstance(definition, cst.ClassDef) or not definition.bases:
             return False
         ancestors = self.module.classes.info(definition).lineage[1:]
@@ -240,16 +238,14 @@ class Repetition(Part):
 
     @remembered
     def _users(self, name: str) -> list[cst.CSTNode | None]:
-        """Return the calls that are given something of this name,
-        and the other nodes that use it as a value.
-        """
+        """Return the calls that are given something of this name, and its other uses as a value."""
         parents = self.tree.parents
         known: list[cst.CSTNode | None] = []
         for read in self.names.reads(name):
             parent = parents.get(read)
             if isinstance(parent, cst.Arg):
                 known.append(parents.get(parent))
-            elif not (isinstance(parent, cst.Call) and parent.func is read):
+            elif not self.tree.is_called(read):
                 known.append(parent)
         return known
 
@@ -308,12 +304,8 @@ class Repetition(Part):
     @cached_property
     def _attributes(self) -> frozenset[str]:
         """The names of attributes that are used as values instead of called."""
-        found: set[str] = set()
-        for attribute in self.tree.nodes(cst.Attribute):
-            parent = self.tree.parents.get(attribute)
-            if not (isinstance(parent, cst.Call) and parent.func is attribute):
-                found.add(attribute.attr.value)
-        return frozenset(found)
+        attributes = self.tree.nodes(cst.Attribute)
+        return frozenset(each.attr.value for each in attributes if not self.tree.is_called(each))
 
 
 # --- how often ----------------------------------------------------------------------------------------------
@@ -330,9 +322,7 @@ def frequency(module: Module, node: cst.CSTNode) -> Frequency:
 
 
 def _defined(module: Module, node: cst.CSTNode) -> cst.CSTNode:
-    """Return the body of the function that a node defines or names where it is defined;
-    any other node itself.
-    """
+    """Return the body of the function that a node defines or names; any other node itself."""
     around = module.tree.parent(node)
     if isinstance(node, cst.FunctionDef):
         return node.body
@@ -364,9 +354,7 @@ class Frequencies(Part):
 
     @remembered
     def _feeds_itself(self, loop: Loop | Function) -> bool:
-        """Return whether each round gives a model what an earlier round got from it,
-        and nothing is learnt.
-        """
+        """Return whether rounds give a model what it gave in an earlier one, and nothing is learnt."""
         module = self.module
         if not isinstance(loop, (cst.For, cst.While)) or places.over_loader(module, loop):
             return False
@@ -460,9 +448,7 @@ class Frequencies(Part):
         return max(found, default=Frequency.UNKNOWN)
 
     def _beside_loops(self, function: Function) -> Frequency:
-        """Return how often a function is called that nobody is seen to call:
-        once an epoch if it goes over data.
-        """
+        """Return how often a function runs whose callers are unknown: each epoch if it goes over data."""
         loops = self.tree.nodes_within(function.body, cst.For)
         passes = any(
             self.module.function(loop) is function and places.heat(self.module, loop) is Heat.HOT
@@ -482,9 +468,7 @@ class Frequencies(Part):
 
 
 def _acts(call: cst.Call) -> bool:
-    """Return whether it is ``env.step(action)``: what a simulation answers is no token,
-    and its next state no context.
-    """
+    """Return whether it is ``env.step(action)``: a simulation answers with neither token nor context."""
     func = call.func
     return (
         isinstance(func, cst.Attribute)
