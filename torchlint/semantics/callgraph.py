@@ -174,11 +174,18 @@ class CallGraph:
             reads = [*self.names.uses(binding), *self.names.uses_elsewhere(binding)] if binding else []
             return [read for read in reads if not self.tree.is_called(read)]
         return [
-            read
-            for graph in self._graphs(function)
-            for read in graph.tree.attributes_by_name.get(name, ())
-            if not self.tree.is_called(read) and function in graph.standing_for(read)
+            read for graph in self._graphs(function) for read in graph.read_as_values(name).get(function, ())
         ]
+
+    @remembered
+    def read_as_values(self, name: str) -> dict[Function, list[cst.BaseExpression]]:
+        """Return where this file reads methods of a name without a call, by what each may be."""
+        found: dict[Function, list[cst.BaseExpression]] = {}
+        for read in self.tree.attributes_by_name.get(name, ()):
+            if not self.tree.is_called(read):
+                for function in self.standing_for(read):
+                    found.setdefault(function, []).append(read)
+        return found
 
     def standing_for(self, node: cst.BaseExpression) -> tuple[Function, ...]:
         """Return the functions of the project that an expression may be, or run as an instance."""
