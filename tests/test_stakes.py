@@ -75,6 +75,26 @@ case(
 )
 case(
     "TL202",
+    "the entries of a dict that a function gives to the loop of an evaluation",
+    True,
+    """\
+    import torch
+
+    def losses_of(model, x):
+        losses = model(x)
+        return {name: loss.mean().item() for name, loss in losses.items()}
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        model.eval().cuda()
+        results = []
+        for x, _ in loader:
+            results.append(losses_of(model, x.cuda()))
+        return results
+    """,
+)
+case(
+    "TL202",
     "elements that a function reads one by one for the loop of an evaluation",
     False,
     """\

@@ -14,6 +14,7 @@ from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
 from torchlint.semantics.comments import Topic, says, speaks_of
 from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
@@ -48,15 +49,22 @@ def slight_wait(module: Module, node: cst.CSTNode, why: str | None) -> str | Non
 
 
 def _answers_evaluation(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a function that the loop of an evaluation calls waits once for each batch.
+    """Return whether a function that the loop of an evaluation calls waits once for each batch,
+    or for each entry of a dict that it returns.
 
     Such a function gives its callers Python numbers or arrays by its interface, which would have to change
     for them all.
     """
     hot = places.hot(module, node)
-    if hot is None or not hot.path or module.flow.loops(node):
+    if hot is None or not hot.path or not all(map(_goes_through_entries, module.flow.loops(node))):
         return False
     return frequency(module, node) is Frequency.BATCH
+
+
+def _goes_through_entries(loop: Loop) -> bool:
+    """Return whether a loop or comprehension goes through the entries of a dict."""
+    iterable = iterable_of(loop)
+    return isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys")
 
 
 def _only_without(module: Module, node: cst.CSTNode) -> bool:
