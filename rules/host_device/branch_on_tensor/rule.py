@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
@@ -16,12 +15,12 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Through, some, traced
-from torchlint.semantics.spellings import is_none
+from torchlint.semantics.spellings import is_none, positional
 from torchlint.semantics.synchronisation import asking_function, truth_tests
 from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Kind
 
-from ..decisions import at_stake, instead, outcome
+from ..decisions import instead, outcome, slight_decision
 from ..destinations import steps_environment
 from ..needs import Need, needed_on_host
 from ..numbers import gone_through, takes_number
@@ -31,7 +30,7 @@ from ..remedies import (
     inline,
     tight,
 )
-from ..stakes import slight
+from ..stakes import AS_SIZE, slight
 from ..waits import waiting_place
 from .checks import check_of, factorizes
 
@@ -140,8 +139,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
             decision = _decision(module, node)
             message = f"{decision} on {subject} synchronizes with the device {when(module, hot)}"
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
-            impact = at_stake(module, tensor, what, hot)
-            yield Finding(tensor, message, related=trail(hot), remedy=remedy, impact=impact)
+            little = slight_decision(module, tensor, what, hot)
+            yield Finding(tensor, message, related=trail(hot), remedy=remedy, slight=little)
 
 
 _KEYWORDS: dict[type[cst.CSTNode], str] = {
@@ -226,20 +225,21 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     if check is None:
         assert name is not None
         remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
-        impact = at_stake(module, call, outcome(module, call) if name.startswith("torch") else None, hot)
+        what = outcome(module, call) if name.startswith("torch") else None
+        little = slight_decision(module, call, what, hot)
         if _chooses_number(module, call, name):
             remedy = "Read the tensors together before, with one `.tolist()`, and compare the numbers"
-            impact = slight(module, call)
+            little = slight(module, call, AS_SIZE)
         message = _of_call(module, call, name, often)
-        yield Finding(call, message, related=related, remedy=remedy, impact=impact)
+        yield Finding(call, message, related=related, remedy=remedy, slight=little)
         return
     # Who acts in an environment waits for the action anyway.
     acting = handed_to(module, call, steps_environment)
     severity = NOTE if acting or check.advice else None
     message = f"`{callee(module, call)}` synchronizes with the device to {check.purpose} {often}"
     remedy = as_spelt(module, call, check.remedy)
-    impact = slight(module, call) if factorizes(module, call) else Impact.HIGH
-    yield Finding(call, message, severity=severity, related=related, remedy=remedy, impact=impact)
+    little = slight(module, call, "factorizing waits anyway") if factorizes(module, call) else None
+    yield Finding(call, message, severity=severity, related=related, remedy=remedy, slight=little)
 
 
 def _chooses_number(module: Module, call: cst.Call, name: str) -> bool:
@@ -281,7 +281,7 @@ _OF_ITEMS = {"any": "{0}.any()", "all": "{0}.all()", "max": "{0}.max()", "min": 
 def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> str:
     """Return what computes the same in one operation, and leaves the result on the device."""
     function = name.rpartition(".")[2]
-    given = [arg.value for arg in call.args if arg.keyword is None]
+    given = positional(call)
     if name.startswith("torch"):
         if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
             given = [call.func.value, *given]
