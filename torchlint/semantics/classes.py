@@ -138,6 +138,8 @@ def _fields(definition: cst.ClassDef) -> list[str]:
 class Classes:
     """The classes of one file, computed on demand."""
 
+    answers_for_all = frozenset({"owner"})
+
     def __init__(self, tree: SyntaxTree, names: Names) -> None:
         self.tree = tree
         self.names = names

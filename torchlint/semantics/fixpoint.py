@@ -41,6 +41,12 @@ class Answers(Generic[A]):
     unknown: A
 
 
+class Resting(tuple[Any, int]):
+    """An answer that depends on other files, with these; all of a component on the same."""
+
+    __slots__ = ()
+
+
 _Question = tuple[Any, Callable[[Any], Any], Answers[Any]]
 """A key, what works it out, and the answers there are."""
 
@@ -57,10 +63,11 @@ class Fixpoint(Generic[Q, A]):
     def __init__(
         self, order: Callable[[Q], tuple[int, str]], *, depth: int, effort: Effort | None = None
     ) -> None:
-        self.settled: dict[Q, A] = {}
-        """The answers that hold, whatever else is asked, and that depend on no other file."""
-        self.resting: dict[Q, tuple[A, int]] = {}
-        """Those that depend on other files, with these; all of a component on the same."""
+        self.settled: dict[Q, Any] = {}
+        """The answers that hold, whatever else is asked; those that depend on other files as `Resting`.
+
+        In one table, since that of a project is so large that each look into it goes to the main memory.
+        """
         self._order = order
         self._depth = depth
         self._effort = effort or Effort()
@@ -84,11 +91,11 @@ class Fixpoint(Generic[Q, A]):
 
     def __len__(self) -> int:
         """Return how many answers are remembered."""
-        return len(self.settled) + len(self.resting)
+        return len(self.settled)
 
     def knows(self, key: Q) -> bool:
         """Return whether a question has an answer that holds, whatever else is asked."""
-        return key in self.settled or key in self.resting
+        return key in self.settled
 
     def grounds_since(self, begin: int) -> list[tuple[_Question, A]]:
         """Return the open questions ``asked`` since there were so many, each once, with what they said."""
@@ -106,13 +113,12 @@ class Fixpoint(Generic[Q, A]):
 
     def ask(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
         """Return the answer to a question; inside a component that is still open, what it says so far."""
-        known = self.settled.get(key)
+        known: Any = self.settled.get(key)
         if known is not None:
-            return known
-        resting = self.resting.get(key)
-        if resting is not None:
-            noted.files |= resting[1]
-            return resting[0]
+            if known.__class__ is Resting:
+                noted.files |= known[1]
+                known = known[0]
+            return known  # type: ignore[no-any-return]
         number = self._numbers.get(key)
         if number is None:
             answer = self._first(key, work_out, answers)
@@ -160,7 +166,7 @@ class Fixpoint(Generic[Q, A]):
             if answer is answers.nothing:
                 answer = answers.unknown
             if noted.files:
-                self.resting[key] = answer, noted.files
+                self.settled[key] = Resting((answer, noted.files))
                 noted.files |= files
             else:
                 self.settled[key] = answer
@@ -179,8 +185,8 @@ class Fixpoint(Generic[Q, A]):
             noted.files |= files
         if key in self._current:
             return self._current[key]
-        settled = self.settled.get(key)
-        return self.resting[key][0] if settled is None else settled
+        settled: Any = self.settled[key]
+        return settled[0] if settled.__class__ is Resting else settled  # type: ignore[no-any-return]
 
     def _again(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
         """Return what an open question says that has no answer at present."""
@@ -314,7 +320,8 @@ class Fixpoint(Generic[Q, A]):
         """Remember the answers of a component, which is no longer open."""
         said = self._current
         if noted.files:
-            self.resting.update((key, (said[key], noted.files)) for key, _, _ in members)
+            files = noted.files
+            self.settled.update((key, Resting((said[key], files))) for key, _, _ in members)
         else:
             self.settled.update((key, said[key]) for key, _, _ in members)
         for table in (self._current, self._previous, self._leaned, self._numbers, self._grounds):

@@ -6,6 +6,7 @@ of a linked module forward a further question about that node to the node's own 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -160,7 +161,9 @@ def _handing_on(kind: type[Any]) -> Any:
 
 
 _TAKES_MORE = CO_VARARGS | CO_VARKEYWORDS
-# What no question is about, as parameters are annotated.
+# How parameters are annotated that are nothing but nodes, if anything.
+_NODES = re.compile(r"(?:cst\.\w+|Function|None)(?: \| (?:cst\.\w+|Function|None))*")
+# What no question is about.
 _PLAIN = frozenset({"str", "str | None", "int", "bool", "Value", "Path", "Kind"})
 
 
@@ -174,8 +177,20 @@ def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
         return function
 
     more = function.__defaults__ or code.co_kwonlyargcount or code.co_flags & _TAKES_MORE
-    if code.co_argcount == 2 and not more:
+    alone = code.co_argcount == 2 and not more
+    if alone and _NODES.fullmatch(function.__annotations__.get(parameters[0], "")):
         # Most questions are of this form, and are asked a million times.
+        @wraps(function)
+        def asked_of_node(self: Any, node: Any, /) -> Any:
+            tree = self.tree
+            if tree.order.get(node, tree.first) >> RANK_SHIFT != tree.rank:
+                return getattr(self.counterpart(self.link.home(node)), name)(node)
+            return function(self, node)
+
+        return asked_of_node
+
+    if alone:
+
         @wraps(function)
         def asked_of(self: Any, argument: Any, /) -> Any:
             way = _WAYS[argument.__class__]

@@ -137,7 +137,7 @@ class Names:
     star import can have brought in.
     """
 
-    answers_for_all = frozenset({"reads_of_import", "scope"})
+    answers_for_all = frozenset({"lookup", "reads_of_import", "scope"})
 
     def __init__(
         self,

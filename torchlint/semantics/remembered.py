@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from torchlint.effort import ExhaustedError
 from torchlint.semantics.dependencies import noted
-from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.fixpoint import Answers, Resting
 from torchlint.semantics.linked import elsewhere
 
 P = ParamSpec("P")
@@ -60,13 +60,12 @@ def remembered(
         key: Any = (work_out, owner, *arguments)
         if options:
             key = (*key, *sorted(options.items()))
-        found: Answer = fixpoint.settled.get(key, _UNASKED)
-        if found is not _UNASKED:
-            return found
-        resting = fixpoint.resting.get(key)
-        if resting is not None:
-            noted.files |= resting[1]
-            return cast("Answer", resting[0])
+        known: Any = fixpoint.settled.get(key, _UNASKED)
+        if known is not _UNASKED:
+            if known.__class__ is Resting:
+                noted.files |= known[1]
+                known = known[0]
+            return known  # type: ignore[no-any-return]
         if module.link is not None and arguments:
             # Only what is not known yet may be another file's to answer.
             node = elsewhere(module.tree, arguments[0])
@@ -75,6 +74,7 @@ def remembered(
                 return asked(_counterpart(owner, module, node), *arguments, **options)
         if effort.spent > effort.limit:
             raise ExhaustedError
+        found: Answer
         if module.link is None and not fixpoint.open:
             # What is computed now depends on no open question, and on no other file.
             found = fixpoint.settled[key] = work_out(owner, *arguments, **options)
@@ -95,7 +95,7 @@ def remembered(
         if len(fixpoint.asked) > begin:
             fixpoint.leaning[key] = fixpoint.grounds_since(begin), found, files
         elif files:
-            fixpoint.resting[key] = found, files
+            fixpoint.settled[key] = Resting((found, files))
         else:
             fixpoint.settled[key] = found
         return found
@@ -137,7 +137,10 @@ def solved(
                     return _NONE if said is None else said
 
                 found = fixpoint.ask(key, once, answers)
-            return cast("Answer", None if found is _NONE else found)
+            elif found.__class__ is Resting:
+                noted.files |= found[1]
+                found = found[0]
+            return None if found is _NONE else found  # type: ignore[return-value]
 
         return asked
 
