@@ -497,6 +497,18 @@ class SyntaxTree:
         call = self.parents.get(node)
         return isinstance(call, cst.Call) and call.func is node
 
+    def method_call(self, node: cst.CSTNode) -> cst.Call | None:
+        """Return the call of a method of what an expression gives: ``x.sum()`` for its ``x``."""
+        method = self.parents.get(node)
+        call = self.parents.get(method) if isinstance(method, cst.Attribute) else None
+        return call if isinstance(call, cst.Call) and call.func is method else None
+
+    def call_given(self, node: cst.CSTNode) -> cst.Call | None:
+        """Return the call that an expression is an argument of; None if it is none."""
+        argument = self.parents.get(node)
+        call = self.parents.get(argument) if isinstance(argument, cst.Arg) else None
+        return call if isinstance(call, cst.Call) else None
+
     def names_in(self, node: cst.CSTNode) -> set[str]:
         """Return the names below a node, those of attributes included, as they are spelt."""
         return {inner.value for inner in self.descendants(node) if isinstance(inner, cst.Name)}

@@ -151,7 +151,7 @@ class NoGradRegions(Part):
         """
         if not self._evaluates(call):
             if not self._trains:
-                return self._of_untrained(call) if Untrained.of(self.module).trains_elsewhere else None
+                return self._of_untrained(call) or self._of_dropped(call) if self._trains_in_program else None
             return self._of_untrained(call) or self._of_dropped(call) or self._in_both_modes(call)
         function = self.module.function(call)
         if is_test(self.module):
@@ -164,7 +164,7 @@ class NoGradRegions(Part):
             return None
         region = self._region(call, function)
         if region is None:
-            return self._of_dropped(call) if self._trains else None
+            return self._of_dropped(call) if self._trains_in_program else None
         for part in region.statements if region.function is None else (region.function.body,):
             for inner in self.tree.descendants(part):
                 if isinstance(inner, cst.Call) and self._evaluates(inner):
@@ -270,6 +270,11 @@ class NoGradRegions(Part):
         statement = self.tree.statement(call)
         statements = (statement,) if self._stands_alone(call, statement) else ()
         return Region(None, statements, escapes=True, untrained=True)
+
+    @cached_property
+    def _trains_in_program(self) -> bool:
+        """Whether this file, or another one of the program, computes gradients."""
+        return self._trains or Untrained.of(self.module).trains_elsewhere
 
     def _of_dropped(self, call: cst.Call) -> Region | None:
         """Return the code of a pass whose graph the program drops, beside training or in the middle of it."""
@@ -455,10 +460,7 @@ class NoGradRegions(Part):
     def _is_handed_on(self, name: str) -> bool:
         """Return whether a method or function of this name is used as a value: ``run = self._run``."""
         attributes = self.tree.attributes_by_name.get(name, ())
-        return any(
-            not (isinstance(around := self.tree.parent(read), cst.Call) and around.func is read)
-            for read in (*attributes, *self.module.names.reads(name))
-        )
+        return any(not self.tree.is_called(read) for read in (*attributes, *self.module.names.reads(name)))
 
     # ------------------------------------------------------------------ forward passes
 
@@ -809,7 +811,7 @@ class NoGradRegions(Part):
                 made = self.module.qualified(inner.func) or ""
                 if made in FACTORIES or made.startswith("numpy.random."):
                     return True
-            for binding in self.module.bindings(inner) if isinstance(inner, cst.Name) else ():
+            for binding in self.module.bindings(inner):
                 if binding.value is not None and self._is_random(binding.value):
                     return True
         return False
@@ -847,13 +849,11 @@ class NoGradRegions(Part):
         """Return the methods called on a tensor one after the other, as far as ``detach``."""
         methods: list[str] = []
         while True:
-            attribute = self.tree.parent(node)
-            call = self.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-            if not isinstance(attribute, cst.Attribute) or not isinstance(call, cst.Call):
+            call = self.tree.method_call(node)
+            method = last_name(call.func) if call is not None else None
+            if call is None or method is None or method in ("detach", "item", "argmax", "tolist"):
                 return methods
-            if call.func is not attribute or attribute.attr.value in ("detach", "item", "argmax", "tolist"):
-                return methods
-            methods.append(attribute.attr.value)
+            methods.append(method)
             node = call
 
     @remembered
@@ -943,7 +943,7 @@ class NoGradRegions(Part):
         name = last_name(model)
         if name is not None and name in self._frozen:
             return True
-        bindings = self.module.bindings(model) if isinstance(model, cst.Name) else ()
+        bindings = self.module.bindings(model)
         if bindings and all(
             isinstance(b.value, cst.Call) and not b.path and self._wraps_frozen(b.value) for b in bindings
         ):
@@ -1187,7 +1187,7 @@ class NoGradRegions(Part):
         """
         if not Backpropagation.of(self.module).carries_graph(node):
             return True
-        bindings = self.module.bindings(node) if isinstance(node, cst.Name) else ()
+        bindings = self.module.bindings(node)
         made = [binding.value for binding in bindings if binding.value is not None]
         return bool(made) and all(map(self._joins_tokens, made))
 
@@ -1392,10 +1392,7 @@ class NoGradRegions(Part):
         """Return whether a function is handed on, so that not all of its callers are known."""
         binding = self.module.binding_of(function)
         uses = self.module.uses(binding) if binding is not None else []
-        return any(
-            not isinstance(around := self.tree.parent(use), cst.Call) or around.func is not use
-            for use in uses
-        )
+        return not all(map(self.tree.is_called, uses))
 
     @remembered
     def _returns_graph(self, function: cst.FunctionDef) -> bool:

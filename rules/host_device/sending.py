@@ -346,11 +346,10 @@ def _moved_then(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether it is ``data[rows].to(device)``: what is moved afterwards, was in host memory."""
     taken = module.tree.parent(node)
     while isinstance(taken, cst.Subscript):
-        attribute = module.tree.parent(taken)
-        call = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-        if isinstance(call, cst.Call) and call.func is attribute:
+        call = module.tree.method_call(taken)
+        if call is not None:
             return transferred(module, call) is not None
-        taken = attribute
+        taken = module.tree.parent(taken)
     return False
 
 

@@ -67,7 +67,7 @@ def _holds(
 
 
 def _is_parameter(module: Module, node: cst.BaseExpression) -> bool:
-    bindings = module.bindings(node) if isinstance(node, cst.Name) else []
+    bindings = module.bindings(node)
     return bool(bindings) and all(binding.kind is BindingKind.PARAMETER for binding in bindings)
 
 
@@ -221,6 +221,15 @@ def complex_numbers(module: Module) -> bool:
     )
 
 
+HOOKED = "the program may hook into the layers and functions that no longer run, or replace them"
+"""Why it is unsafe to leave out what `observed` and `runs_layer` find."""
+# Code that sees each operation: modes, hooks, tracers, what compilers are given, and tables of profilers.
+_OBSERVING = (
+    *("__torch_function__", "__torch_dispatch__", "saved_tensors_hooks", "symbolic_trace", "make_fx"),
+    *("graph.nodes", "print_tabular", "key_averages"),
+)
+
+
 def observed(module: Module, *functions: str) -> bool:
     """Return whether the program looks at, or replaces, the single functions of torch that it calls.
 
@@ -228,7 +237,7 @@ def observed(module: Module, *functions: str) -> bool:
         module: the file that calls them.
         functions: the names of the functions that would no longer be called.
     """
-    if module.mentions("__torch_function__", "__torch_dispatch__", "saved_tensors_hooks", "symbolic_trace"):
+    if module.mentions(*_OBSERVING):
         return True
     if any(map(_replaces_by_name, (module, *module.companions("setattr(")))):
         return True

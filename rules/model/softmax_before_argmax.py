@@ -292,4 +292,5 @@ def _without(module: Module, function: Operation, picks: Sequence[_Pick]) -> Fix
     if not all_gone or not same_later(module, function.operands[0], pick.call, gone):
         return None
     edits = [replace(module, pick.tensor, code), *(remove_statement(module, each) for each in gone)]
-    return unsafe(module, f"Remove the `{function.name}`", *edits)
+    risk = "probabilities that round to the same number are tied, and the logits are not"
+    return unsafe(module, f"Remove the `{function.name}`", *edits, risk=risk)

@@ -306,9 +306,7 @@ def list_of_arrays(module: Module, node: cst.BaseExpression) -> Arrays | None:
 
 @traced(Through.ITEMS)
 def _held(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | bool | list[Source] | None:
-    """Return the expressions that are items of a list;
-    False for one that has another name to put items into.
-    """
+    """Return the expressions that are items of a list; False if another name may put items into it."""
     if not path:
         return node
     if isinstance(node, cst.Param):

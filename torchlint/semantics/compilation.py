@@ -111,9 +111,7 @@ class Compilation(Part):
 
     @remembered
     def _left_alone(self, function: Function) -> bool:
-        """Return whether the compiler is kept out of a function,
-        or the function asks whether it is compiled.
-        """
+        """Return whether a function is kept from the compiler, or asks whether it is compiled."""
         disabling = (self, *map(Compilation.of, self.module.companions("disable", "allow_in_graph")))
         if any(function in each._disabled for each in disabling):
             return True
@@ -140,9 +138,7 @@ class Compilation(Part):
         return found
 
     def _keeps_out(self, decorator: cst.BaseExpression) -> bool:
-        """Return whether a decorator keeps the compiler out, by its body,
-        or by its name if that is not shown.
-        """
+        """Return whether a decorator keeps the compiler out, by its body or, unseen, by its name."""
         name = last_name(decorator)
         made = self.module.value(decorator).definition
         if not isinstance(made, cst.FunctionDef):

@@ -139,16 +139,12 @@ def instantiated(module: Module, call: cst.Call) -> str | None:
 
 
 def parses_file(call: cst.Call) -> bool:
-    """Return whether a call is like ``parser.parse_yaml_file(…)``,
-    which makes arguments of all that a file says.
-    """
+    """Return whether a call makes arguments of what a file says: ``parser.parse_yaml_file(…)``."""
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PARSING_FILES
 
 
 def parses_training_arguments(module: Module, call: cst.Call) -> bool:
-    """Return whether a call is ``parse_json_file``
-    or ``parse_yaml_file`` of a parser of training arguments.
-    """
+    """Return whether a call parses a file of training arguments: ``parser.parse_json_file(…)``."""
     if not parses_file(call) or not isinstance(call.func, cst.Attribute):
         return False
     parser = call.func.value

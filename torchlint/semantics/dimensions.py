@@ -141,16 +141,12 @@ def rank(module: Module, node: cst.BaseExpression) -> int | None:
 
 
 def adds_dimension(item: cst.BaseSlice) -> bool:
-    """Return whether an item of a subscript is ``None``,
-    which gives a tensor a dimension of size one there.
-    """
+    """Return whether an item of a subscript is ``None``, which adds a dimension of size one."""
     return isinstance(item, cst.Index) and is_none(item.value)
 
 
 def has_dimensions(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a tensor certainly has one dimension at least: what is made of a list has,
-    however deep.
-    """
+    """Return whether a tensor certainly has a dimension, as what is made of a list does."""
     if rank(module, node):
         return True
     made = module.value(node).origin
@@ -201,9 +197,7 @@ def _rank(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] |
 
 
 def _of_part(module: Module, node: cst.CSTNode, path: Path) -> int | None:
-    """Return the rank of a part of what an expression gives:
-    of the values and indices that ``topk`` finds.
-    """
+    """Return the rank of a part of a result: of the values and indices that ``topk`` finds."""
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="topk" | "sort"))) if (
             path in ((0,), (1,)) and module.qualified(node.func) is None

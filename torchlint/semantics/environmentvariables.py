@@ -146,9 +146,7 @@ def found_before(
 def _found_before_calls(
     module: Module, function: cst.FunctionDef | cst.Lambda, wanted: Callable[[Module, cst.CSTNode], bool]
 ) -> tuple[cst.CSTNode, ...]:
-    """Return what is wanted and runs before every call of a function that sets a variable,
-    if anything does.
-    """
+    """Return what is wanted and runs before every call of a function that sets a variable."""
     calls = module.callers(function)
     if calls:
         found = [found_before(module, call, wanted) for call in calls]
@@ -172,9 +170,7 @@ def _first_of_module(
 def _first(
     module: Module, node: cst.CSTNode, wanted: Callable[[Module, cst.CSTNode], bool]
 ) -> cst.CSTNode | None:
-    """Return the first part of a statement that is wanted,
-    or that calls a function of the file which holds it.
-    """
+    """Return the first part of a statement that is wanted, or that calls a function with it."""
     if isinstance(node, (*_FUNCTIONS, cst.ClassDef, cst.ExceptHandler)):
         return None
     if wanted(module, node):

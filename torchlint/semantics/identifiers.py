@@ -72,9 +72,7 @@ _SWITCHES = {"store_true": False, "store_false": True}
 
 
 def setting_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
-    """Return the default of what an attribute reads: an option of the command line,
-    or a field of a dataclass.
-    """
+    """Return the default of the option, or of the field of a dataclass, that an attribute reads."""
     default = option_default(module, node.attr.value)
     return default if default is not None else _field_default(module, node)
 

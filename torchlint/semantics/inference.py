@@ -177,9 +177,7 @@ class Inference:
         return found
 
     def _is_asked_as_array(self, node: cst.CSTNode) -> bool:
-        """Return whether ``x.sum()`` or ``float(x)`` asks something
-        for what only tensors have on an accelerator.
-        """
+        """Return whether ``x.sum()`` or ``float(x)`` asks for what only tensors have on a device."""
         match self.tree.parent(node):
             case cst.Attribute(value=owner, attr=cst.Name(attr)) as asked if owner is node:
                 return attr in results.ARRAY_METHODS and self.tree.is_called(asked)
@@ -322,9 +320,7 @@ class Inference:
         return BOOL
 
     def _shown_tensor(self, node: cst.BaseExpression, value: Value) -> bool:
-        """Return whether a batch is used as a tensor nearby;
-        the input of a forward may as well be a number.
-        """
+        """Return whether a batch is used as a tensor nearby; an input of a forward may be a number."""
         if isinstance(node, cst.BinaryOperation):
             sides = [(side, self.value(side)) for side in (node.left, node.right)]
             return any(v.kind is Kind.BATCH and self._shown_tensor(side, v) for side, v in sides)
@@ -426,9 +422,7 @@ class Inference:
         )
 
     def _is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
-        """Return whether ``out.tensor`` is read as an array elsewhere in the function,
-        as ``_is_read_as_array`` tells of names.
-        """
+        """Return whether ``out.tensor`` is read as an array elsewhere in the function."""
         spelt = dotted_text(node)
         reads = self._attributes_read_as_arrays.get(spelt) if spelt is not None else None
         if reads is None or not self.clues.used_attributes(node).isdisjoint(_PLACE_OR_MOVE):
@@ -448,7 +442,7 @@ class Inference:
     def _root_in_function(self, node: cst.Attribute) -> tuple[cst.CSTNode | None, tuple[Binding, ...]]:
         """Return the function around an attribute, and the definitions of the variable that it belongs to."""
         root = start_of(node, cst.Attribute)
-        bindings = tuple(self.names.bindings(root)) if isinstance(root, cst.Name) else ()
+        bindings = self.names.bindings(root)
         return self.tree.enclosing(node, cst.FunctionDef, cst.Lambda), bindings
 
     @cached_property
@@ -498,9 +492,7 @@ class Inference:
         return found
 
     def _left_torch(self, binding: Binding) -> bool:
-        """Return whether it is ``out = out.cpu().tolist()``: what was asked of the variable before says
-        nothing of it now.
-        """
+        """Return whether it is ``out = out.cpu().tolist()``: how it was used before says nothing now."""
         if binding.kind is not BindingKind.ASSIGN or binding.path or not isinstance(binding.value, cst.Call):
             return False
         return self.value(binding.value).kind in (Kind.LIST, Kind.NDARRAY)
@@ -553,9 +545,7 @@ class Inference:
         return any(holds and shown.kind is Kind.TENSOR for holds, shown in self._proven(node))
 
     def _proven(self, node: cst.Name | cst.Attribute) -> Iterator[tuple[bool, Value]]:
-        """Yield what each ``isinstance`` that is decided where something is read says that it is,
-        or is not.
-        """
+        """Yield what each ``isinstance`` that is decided at a read says that it is, or is not."""
         if last_name(node) not in self._type_tests:
             return
         for guard in guards(self, node):
@@ -564,9 +554,7 @@ class Inference:
                 yield guard.holds, asked[1]
 
     def type_test(self, test: cst.BaseExpression) -> tuple[cst.Name | cst.Attribute, Value] | None:
-        """Return the variable or attribute that a test asks for its type, with what it is then;
-        None for others.
-        """
+        """Return what a test asks for its type, with what it is then; None for other tests."""
         match test:
             case cst.Call(
                 func=cst.Name("isinstance"),
@@ -583,16 +571,12 @@ class Inference:
                 return None
 
     def _tensor_among(self, bindings: Iterable[Binding]) -> Value:
-        """Return what is known of the tensors among all that callers pass for some parameters,
-        if there are any.
-        """
+        """Return what is known of the tensors, if any, among all that callers pass for some parameters."""
         tensors = [value for binding in bindings for value in self._alternatives(binding) if value.tensorlike]
         return join(tensors) if tensors else UNKNOWN
 
     def _alternatives(self, binding: Binding) -> Iterator[Value]:
-        """Yield the values that the calls of a function give one of its parameters,
-        or an item of its keywords.
-        """
+        """Yield what the calls of a function give one of its parameters, or an item of its keywords."""
         if binding.kind is BindingKind.PARAMETER and isinstance(binding.node, cst.Param):
             function = binding.scope.node
             if isinstance(function, cst.FunctionDef) and not binding.node.star:
@@ -610,9 +594,7 @@ class Inference:
                             yield from self._alternatives(keywords)
 
     def _keywords(self, function: cst.FunctionDef) -> Iterator[Value]:
-        """Yield the values that calls of a function pass by names that it does not declare:
-        its ``**kwargs``.
-        """
+        """Yield what calls of a function pass by names that it does not declare: its ``**kwargs``."""
         params = function.params
         declared = {param.name.value for param in (*params.params, *params.kwonly_params)}
         for call in self.callgraph.callers(function):
@@ -621,9 +603,7 @@ class Inference:
                     yield self.value(argument.value)
 
     def _open(self, binding: Binding) -> bool:
-        """Return whether the file leaves it open what a definition binds,
-        so that a conventional name may tell.
-        """
+        """Return whether it is open what a definition binds, so that a conventional name may tell."""
         if binding.kind is BindingKind.PARAMETER:
             function = binding.scope.node
             constructor = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
@@ -658,16 +638,12 @@ class Inference:
         return any(value.kind is Kind.UNKNOWN and value.cls not in (None, BOTTOM.cls) for value in values)
 
     def _may_lack(self, binding: Binding, value: cst.BaseExpression | None) -> bool:
-        """Return whether it is ``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor,
-        if there is any.
-        """
+        """Return whether it is ``val_loss = None``: what is put there, if anything, may be no tensor."""
         named = binding.name != "loss" and names_loss(binding.name)
         return named and is_none(value) and not self._computed_by_part(binding)
 
     def _computed_by_part(self, binding: Binding) -> bool:
-        """Return whether a module gets the same variable
-        from a part of it elsewhere: ``aux_loss = self.aux(x)``.
-        """
+        """Return whether a part of a module gives the same variable elsewhere: ``loss = self.aux(x)``."""
         for other in binding.scope.bindings.get(binding.name, ()):
             match other.value:
                 case cst.Call(func=cst.Attribute(value=cst.Name() as owner)):
@@ -718,13 +694,10 @@ class Inference:
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
         """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``."""
-        attribute = self.tree.parent(read)
-        if not isinstance(attribute, cst.Attribute) or attribute.attr.value not in ("append", "appendleft"):
+        call = self.tree.method_call(read)
+        if call is None or last_name(call.func) not in ("append", "appendleft") or len(call.args) != 1:
             return None
-        call = self.tree.parent(attribute)
-        if isinstance(call, cst.Call) and call.func is attribute and len(call.args) == 1:
-            return call.args[0].value
-        return None
+        return call.args[0].value
 
     def binding(self, binding: Binding) -> Value:
         """Return what one definition binds its name to."""
@@ -790,9 +763,7 @@ class Inference:
         return found
 
     def _imported(self, node: cst.CSTNode, target: Target) -> Value:
-        """Return what an import statement, or an attribute of a file,
-        brings from another file of the project.
-        """
+        """Return what an import, or an attribute of a file, brings from another file of the project."""
         if isinstance(target, Path):
             return Value(Kind.NAMESPACE)
         if isinstance(target, str):
@@ -900,9 +871,7 @@ class Inference:
         return declared is not None and declared.kind in _PLAIN
 
     def parameter(self, binding: Binding) -> Value:
-        """Return what a parameter can be: the instance, its annotation, what the file passes,
-        how it is used.
-        """
+        """Return what a parameter can be, by its annotation, what the project passes, and its use."""
         param = binding.node
         assert isinstance(param, cst.Param)
         function = binding.scope.node
@@ -949,9 +918,7 @@ class Inference:
         return passed if passed is not None else UNKNOWN
 
     def _mapped(self, function: cst.Lambda, param: cst.Param) -> Value:
-        """Return what a lambda is handed by ``filter(lambda p: …, model.parameters())``,
-        ``map`` or ``sorted``.
-        """
+        """Return what a lambda gets from ``filter(lambda p: …, parameters)``, ``map`` or ``sorted``."""
         arg = self.tree.parent(function)
         call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call):
@@ -968,9 +935,7 @@ class Inference:
         return self.iterated(self.value(call.args[position].value))
 
     def _handed_to_key(self, call: cst.Call) -> Value:
-        """Return what ``sorted(items, key=…)``, ``max``,
-        ``min`` and ``items.sort(key=…)`` hand to ``key``.
-        """
+        """Return what ``sorted(items, key=…)``, ``max``, ``min`` and ``items.sort`` hand to ``key``."""
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "sort":
             items = self.value(call.func.value)
             return self.iterated(items) if items.kind is Kind.LIST else UNKNOWN
@@ -992,9 +957,7 @@ class Inference:
         return len(self.tree.calls_by_name.get(name, ())) > 1
 
     def _speaks_of_tensors(self, param: cst.Param) -> bool:
-        """Return whether an annotation that is not known names a tensor in some way:
-        ``Float[Tensor, "b c"]``.
-        """
+        """Return whether an unknown annotation names a tensor in some way: ``Float[Tensor, "b c"]``."""
         return param.annotation is not None and "Tensor" in self.tree.source(param.annotation.annotation)
 
     def _passed(self, function: cst.CSTNode, name: str, param: cst.Param) -> Value | None:
@@ -1189,9 +1152,7 @@ class Inference:
         return any(self.classes.parameter_behind(one, attr) is not None for one in classes)
 
     def _asked_as_tensor(self, node: cst.Attribute) -> bool:
-        """Return whether it is ``layer.alpha.data.item()``:
-        what else has the name ``data`` has no such method.
-        """
+        """Return whether it is ``layer.alpha.data.item()``, a method of tensors asked of ``data``."""
         asked = self.tree.parent(node)
         return (
             isinstance(asked, cst.Attribute)
@@ -1291,9 +1252,7 @@ class Inference:
         return Value(Kind.FUNCTION, receiver=base, cls=f".{name}")
 
     def _member(self, base: Value, attr: str) -> Value:
-        """Return an attribute of an instance: of a class of this file first,
-        then what the library gives it.
-        """
+        """Return an attribute of an instance: of its class in the project first, then of the library."""
         if isinstance(base.definition, cst.ClassDef):
             info = self.classes.info(base.definition)
             own = self._instance_attribute(info, attr, base)
@@ -1355,9 +1314,7 @@ class Inference:
         return passed if passed is BOTTOM or passed.known else own._replace(constant=MISSING, literal=False)
 
     def _is_set_outside(self, attr: str, made: cst.CSTNode) -> bool:
-        """Return whether this file, or that in which an object is made,
-        sets such an attribute of what may be it.
-        """
+        """Return whether this file, or that which makes an object, sets the attribute from outside."""
         files = [self]
         if self.link is not None and self.tree.is_elsewhere(made):
             files.append(self.counterpart(self.link.home(made)))
@@ -1403,6 +1360,7 @@ class Inference:
                 question = f"attribute {attr}"
                 joined = self._joined(question, info.node, lambda: [self._assigned_to_attribute(assigned)])
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
+                joined = self._with_layers(info, attr, joined)
                 return joined.on(base.device) if base.device is Device.CPU else joined
             if joined == UNKNOWN:
                 return self._declared_field(info, attr)
@@ -1413,6 +1371,19 @@ class Inference:
         if attr == "accelerator" and any(map(info.inherits, _TRAINERS)):
             return Value(Kind.ACCELERATOR)  # what a trainer has since it was built on Accelerate
         return self._registered(info, attr)
+
+    def _with_layers(self, info: ClassInfo, attr: str, held: Value) -> Value:
+        """Return a container of layers that starts empty, with what the methods of a class append to it."""
+        if held.cls not in MODULE_CONTAINERS or held.item is not None:
+            return held
+        lineage = {ancestor.node for ancestor in info.lineage}
+        fillings = self._fillings.get(attr, ())
+        filled = [read for read in fillings if self.tree.enclosing(read, cst.ClassDef) in lineage]
+        appended = [item for item in map(self.appended, filled) if item is not None]
+        if not appended or len(appended) < len(filled):
+            return held
+        layers = join(map(self.value, appended))
+        return held._replace(item=layers) if layers is not BOTTOM and layers.kind is Kind.MODULE else held
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
         """Return what the assignments to an attribute, one of which does more than add to it, make of it."""
@@ -1463,9 +1434,7 @@ class Inference:
         return UNKNOWN
 
     def _field(self, binding: Binding) -> Value:
-        """Return what a binding in the body of a class makes of an attribute;
-        None stands for what is filled in.
-        """
+        """Return what a binding in a class body makes of an attribute; None stands for what is filled in."""
         value = self.binding(binding)
         if value.kind is not Kind.NONE:
             return value
@@ -1496,7 +1465,7 @@ class Inference:
         if value.known:
             return value
         promised = ""
-        for binding in self.names.bindings(given) if isinstance(given, cst.Name) else ():
+        for binding in self.names.bindings(given):
             if isinstance(binding.node, cst.Param) and binding.node.annotation is not None:
                 promised = self.tree.source(binding.node.annotation.annotation)
         is_model = denotes(attr, Role.DIFFUSION) or promised.strip("'\"").endswith("Model")
@@ -1520,6 +1489,19 @@ class Inference:
                     for argument in call.args:
                         if argument.keyword is not None:
                             found.setdefault(argument.keyword.value, []).append(call)
+        return found
+
+    @cached_property
+    def _fillings(self) -> dict[str, list[cst.Attribute]]:
+        """By name: the attributes of ``self`` to which a call adds layers: ``self.layers.append``."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for call in self.tree.nodes(cst.Call):
+            match call.func:
+                case cst.Attribute(
+                    value=cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)) as filled,
+                    attr=cst.Name("append" | "extend" | "insert" | "add_module" | "register_module"),
+                ):
+                    found.setdefault(name, []).append(filled)
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
@@ -1578,7 +1560,7 @@ class Inference:
             return UNKNOWN
         home = self.counterpart(self.link.home(call)) if self.tree.is_elsewhere(call) else self
         assigned = home._assigned_as(f"{spelt}.{attr}")
-        passed = home.names.bindings(given) if isinstance(given, cst.Name) else ()
+        passed = home.names.bindings(given)
         if assigned.known or len(passed) != 1 or passed[0].kind is not BindingKind.PARAMETER:
             return assigned
         return home._assigned_by_callers(passed[0], attr)
@@ -1652,9 +1634,7 @@ class Inference:
         return held
 
     def _is_hyperparameter(self, node: cst.Subscript) -> bool:
-        """Return whether it is ``group["betas"]``: a setting of an optimizer,
-        which is a number or a tensor in host memory.
-        """
+        """Return whether it is ``group["betas"]``: a setting of an optimizer, in host memory."""
         match node:
             case cst.Subscript(
                 value=cst.Name() as group, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]
@@ -1751,10 +1731,8 @@ class Inference:
         return self.call_of(callee, node)
 
     def _names_of_tuple(self, func: cst.BaseExpression) -> tuple[str, ...]:
-        """Return the names of the elements where ``func`` is a class
-        that ``namedtuple("Loss", "total kl")`` has made.
-        """
-        binding = self.names.assignment(func) if isinstance(func, cst.Name) else None
+        """Return the names of the elements of a class that ``namedtuple("Loss", "total kl")`` made."""
+        binding = self.names.assignment(func)
         made = binding.value if binding is not None else None
         if not isinstance(made, cst.Call) or len(made.args) < 2:
             return ()
@@ -1785,9 +1763,7 @@ class Inference:
         return Value(Kind.TUPLE, elements=elements, fields=tuple(sorted(zip(names, elements, strict=True))))
 
     def _default_of_field(self, node: cst.Call) -> Value:
-        """Return what ``field(default=…)`` or ``field(default_factory=…)`` puts into an object of a
-        dataclass.
-        """
+        """Return what ``field(default=…)`` or ``field(default_factory=…)`` puts into an object."""
         default = _keyword(node, "default")
         if default is not None:
             return self.value(default)
@@ -1820,9 +1796,7 @@ class Inference:
         return promised if promised.device is not Device.UNKNOWN else promised.on(value.device)
 
     def _made_alike(self, model: cst.BaseExpression, items: cst.BaseExpression) -> Value:
-        """Return the value of ``type(batch)(move(item) for item in batch)``:
-        the same container of other items.
-        """
+        """Return ``type(batch)(move(item) for item in batch)``: the same container of other items."""
         container, given = self.value(model), self.value(items)
         if container is BOTTOM or given is BOTTOM:
             return BOTTOM
@@ -1907,9 +1881,7 @@ class Inference:
 
     @remembered
     def _storing(self, registry: cst.ClassDef) -> tuple[cst.FunctionDef, ...]:
-        """Return the methods that put a variable under a key of an attribute:
-        ``self.entries[name] = cls``.
-        """
+        """Return the methods that put a variable under a key of an attribute: ``self.entries[key] = x``."""
         found: list[cst.FunctionDef] = []
         for assign in self.tree.nodes_within(registry, cst.Assign):
             match assign:
@@ -1959,9 +1931,7 @@ class Inference:
     # ------------------------------------------------------------------ calls of functions
 
     def _applied(self, function: Function, node: cst.Call) -> Value | None:
-        """Return what a call of a function gives
-        that applies one it is given to the tensors in what it is given.
-        """
+        """Return what a call gives that applies a function to the tensors of a structure."""
         parts = self.callgraph.applied(function) if isinstance(function, cst.FunctionDef) else None
         if parts is None:
             return None
@@ -2004,26 +1974,20 @@ class Inference:
         return result.on(Device.CPU)
 
     def _may_be_elsewhere(self, function: Function, result: Value) -> bool:
-        """Return whether a result is on the device for some callers,
-        and for others where their tensors are.
-        """
+        """Return whether a result may be on the device, or wherever its callers' tensors are."""
         if not result.tensorlike or result.device is Device.CPU:
             return False
         return result.device is Device.ACCELERATOR or self._only_computes(function)
 
     @remembered
     def _only_computes(self, function: Function) -> bool:
-        """Return whether a function calls nothing but torch,
-        so that its results are where its tensors are.
-        """
+        """Return whether a function calls only torch, so that its results are where its tensors are."""
         calls = (part for part in self.tree.descendants(function.body) if isinstance(part, cst.Call))
         return all((self.names.qualified(call.func) or "").startswith(("torch.", "math.")) for call in calls)
 
     @remembered
     def _names_place(self, function: Function) -> bool:
-        """Return whether a function names a place to compute at, or what is kept somewhere,
-        beside its arguments.
-        """
+        """Return whether a function names a device, or state of its own, beside its arguments."""
         names = (part.value for part in self.tree.descendants(function.body) if isinstance(part, cst.Name))
         return not _PLACES.isdisjoint(names)
 
@@ -2050,9 +2014,7 @@ class Inference:
         return self.tree.enclosing(node, cst.ClassDef)
 
     def _inherited(self, owner: cst.ClassDef, attr: str) -> Value | None:
-        """Return what ``super().attr`` is in a class, by the methods of its bases;
-        None if no file defines it.
-        """
+        """Return what ``super().attr`` is in a class, by the methods of its bases; None if it has none."""
         for parent in self.classes.info(owner).parents:
             method = parent.method(attr)
             if method is not None:
@@ -2076,9 +2038,7 @@ class Inference:
         return Value(kind, cls=cls, definition=definition)
 
     def _leaves_open(self, declared: Value | None) -> bool:
-        """Return whether a declared class only says what there has to be:
-        a protocol that models have no part in.
-        """
+        """Return whether a declared class is a protocol, of which models need not be instances."""
         if declared is None or declared.kind is not Kind.OBJECT:
             return False
         definition = declared.definition
@@ -2087,9 +2047,7 @@ class Inference:
         return any(map(is_abstract, self.classes.info(definition).methods.values()))
 
     def _is_interface(self, info: ClassInfo) -> bool:
-        """Return whether a class says what models have to offer:
-        all that has the methods it lacks are modules.
-        """
+        """Return whether a class says what models have to offer: all that implement it are modules."""
         if not any(map(is_abstract, info.methods.values())):
             return False
         heirs = [self.classes.info(heir) for heir in self.classes.heirs(info.node) if heir is not info.node]
@@ -2165,9 +2123,7 @@ def _is_empty(node: cst.BaseExpression) -> bool:
 
 
 def _structure(values: Sequence[Value]) -> Value | None:
-    """Return what a function returns that gives a tensor or a batch in one case,
-    containers of tensors in others.
-    """
+    """Return the batch that a function returns as a tensor in one case, as a container in others."""
     if not any(value.tensorlike for value in values):
         return None
     parts = []
@@ -2217,9 +2173,7 @@ LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "p
 
 
 def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> bool:
-    """Return whether only tensors answer this comparison of a batch: ``<`` and the like,
-    ``==`` on a device.
-    """
+    """Return whether only tensors answer this comparison of a batch: ``<``, or ``==`` on a device."""
     if any(v.kind not in (Kind.BATCH, Kind.NUMBER, Kind.UNKNOWN) for v in operands):
         return False
     ordering = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
@@ -2276,9 +2230,7 @@ def _keyword(node: cst.Call, name: str) -> cst.BaseExpression | None:
 
 
 def _is_made(value: cst.BaseExpression | None) -> bool:
-    """Return whether it is ``loss = LOSSES.get(name)(**options)``: made by what a table has, and given
-    nothing to compute with.
-    """
+    """Return whether a table makes it of nothing to compute with: ``LOSSES.get(name)(**options)``."""
     match value:
         case cst.Call(func=cst.Call(), args=args):
             return all(arg.keyword is not None or arg.star == "**" for arg in args)

@@ -343,9 +343,7 @@ class Library:
         return next((arg for arg in args if arg.kind is Kind.LOADER), UNKNOWN)
 
     def _is_made_to_learn(self, node: cst.Call) -> bool:
-        """Return whether a call gives parameters and a learning rate,
-        as nothing but an optimizer takes them.
-        """
+        """Return whether a call gives parameters and a learning rate, as to an optimizer."""
         named = (arg.keyword.value for arg in node.args if arg.keyword is not None)
         if not any(name in ("lr", "learning_rate") for name in named):
             return False
@@ -378,9 +376,7 @@ class Library:
 
     @staticmethod
     def _memory_of(data: Value) -> Memory:
-        """Return which memory holds a tensor or array that is made of this without a copy,
-        where it can be.
-        """
+        """Return which memory a tensor or array is in that is made of this without a copy."""
         if data.kind is Kind.TENSOR or data.kind is Kind.NDARRAY:
             return data.memory
         known = data.kind in (Kind.LIST, Kind.TUPLE, Kind.NUMBER, Kind.BOOL, Kind.SHAPE)
@@ -723,9 +719,7 @@ class Library:
         return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
 
     def unknown_call(self, node: cst.Call) -> Value:
-        """Return a call whose target the file does not show;
-        what is asked of the method's owner still tells.
-        """
+        """Return what an unknown call gives, as far as what it is asked of tells."""
         func = node.func
         if ends(last_name(func), Role.SENDING) and not any(arg.star for arg in node.args):
             return self._sent([v for v in (self._value(a.value) for a in node.args) if v is not BOTTOM])
@@ -978,9 +972,7 @@ class Library:
         return UNKNOWN
 
     def _moved_to(self, base: Value, name: str, node: cst.Call) -> Device | None:
-        """Return where a tensor or module lands that is moved by this method;
-        None for methods that do not move.
-        """
+        """Return where this method moves a tensor or module; None if it moves none."""
         if name == "to" or name == "to_empty":
             device = self.device_argument(node)
             return base.device if device is Device.UNKNOWN and self._only_dtype(node) else device
@@ -1226,9 +1218,7 @@ def _operands(values: Sequence[Value]) -> list[Value]:
 
 
 def _dtype_of_data(dotted: str, data: Value) -> str | None:
-    """Return the dtype of a tensor made without one:
-    that of the array or tensor which it is made of or like.
-    """
+    """Return the dtype of a tensor made without one: that of the data that it is made of or like."""
     if dotted in results.LEGACY_CONSTRUCTORS:
         return results.LEGACY_CONSTRUCTORS[dotted]
     if dotted in ("torch.randint", "torch.randperm"):

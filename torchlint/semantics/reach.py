@@ -50,9 +50,7 @@ class Reach:
         return sorted(found, key=self.tree.order.__getitem__)
 
     def each_round(self, holder: cst.CSTNode) -> bool:
-        """Return whether each round of a loop, or call of a function,
-        comes to a mark outside of inner loops.
-        """
+        """Return whether each round of a loop, or call of a function, gets to a mark outside of loops."""
         return holder in self._each_round
 
     @cached_property

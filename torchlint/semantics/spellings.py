@@ -28,8 +28,7 @@ def last_name(node: cst.CSTNode) -> str | None:
 
 
 def start_of(node: _Node, *links: type[cst.Attribute | cst.Subscript]) -> _Node:
-    """Return what a chain of attributes, items or both starts from: ``start_of(a.b.c, cst.Attribute)``
-    is ``a``."""
+    """Return what a chain of attributes or items starts from: ``start_of(a.b.c, cst.Attribute)`` is ``a``."""
     while isinstance(node, links):
         node = node.value
     return node
@@ -57,9 +56,7 @@ def last_words(dotted: Iterable[str]) -> frozenset[str]:
 
 
 def is_place_of_model(attribute: cst.Attribute) -> bool:
-    """Return whether it is ``next(model.parameters()).device``: who asks where a model is,
-    does not expect it in host memory.
-    """
+    """Return whether it is ``next(model.parameters()).device``, which asks where a model is."""
     match attribute:
         case cst.Attribute(
             value=cst.Call(func=cst.Name("next"), args=[cst.Arg(value=asked)]), attr=cst.Name("device")

@@ -93,8 +93,8 @@ def users_shown(module: Module, definition: cst.FunctionDef | cst.ClassDef) -> b
 
 def _is_of_another(module: Module, attribute: cst.Attribute, function: cst.FunctionDef) -> bool:
     """Return whether what is called is known to be something else."""
-    call = module.tree.parent(attribute)
-    if not isinstance(call, cst.Call) or call.func is not attribute:
+    call = module.tree.method_call(attribute.value)
+    if call is None:
         return False
     callee = module.callee(call)
     return module.qualified(attribute) is not None or (callee is not None and callee is not function)

@@ -109,9 +109,8 @@ def _transformed(module: Module, function: cst.FunctionDef) -> bool:
     """Return whether the function is handed to something of torch, a transform or a compiler."""
     binding = module.binding_of(function)
     for use in module.uses(binding) if binding is not None else ():
-        argument = module.tree.parent(use)
-        call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        if isinstance(call, cst.Call) and (module.qualified(call.func) or "").startswith("torch."):
+        call = module.tree.call_given(use)
+        if call is not None and (module.qualified(call.func) or "").startswith("torch."):
             return True
     return False
 
@@ -135,4 +134,5 @@ def _fix(module: Module, function: cst.FunctionDef) -> Fix | None:
         f"Decorate it with `@{spelling.text}`",
         add_decorator(module, function, spelling.text),
         spelling.edits,
+        risk="compilation takes time at first and for new shapes, and results change in the last digits",
     )

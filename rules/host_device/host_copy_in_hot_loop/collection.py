@@ -10,6 +10,7 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import cut_off, replace, spell, unsafe
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -58,7 +59,13 @@ def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression
     if name not in _JOINS or name.startswith("numpy.") != as_array or _shares_loop(module, join, item):
         return None
     edits = _joined_on_device(module, join, name, as_array)
-    return unsafe(module, "Copy once after the loop", _kept(module, tensor, item), edits)
+    return unsafe(
+        module,
+        "Copy once after the loop",
+        _kept(module, tensor, item),
+        edits,
+        risk="the results of all iterations are in device memory at once",
+    )
 
 
 def _kept(module: Module, tensor: cst.BaseExpression, item: cst.Call) -> tuple[Edit, ...] | None:
@@ -92,11 +99,9 @@ def _takes_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[So
 
 
 def _with_numpy(module: Module, copy: cst.Call) -> tuple[cst.Call, bool]:
-    attribute = module.tree.parent(copy)
-    if isinstance(attribute, cst.Attribute) and attribute.attr.value == "numpy":
-        call = module.tree.parent(attribute)
-        if isinstance(call, cst.Call) and call.func is attribute and not call.args:
-            return call, True
+    call = module.tree.method_call(copy)
+    if call is not None and last_name(call.func) == "numpy" and not call.args:
+        return call, True
     return copy, False
 
 

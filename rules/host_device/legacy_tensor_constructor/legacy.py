@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
-from torchlint.fixes import add_argument, replace, safe, spell, unsafe
+from torchlint.fixes import add_argument, graded, replace, safe, spell
 from torchlint.semantics.evidence import accelerated, default_dtype_changes
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.values import Device, Kind
@@ -151,4 +151,5 @@ def modern_cast(module: Module, call: cst.Call) -> Fix | None:
     # A tensor on the second GPU stays there when it is cast to a type, and ``"cuda"`` is the current one.
     exact = name not in ON_CUDA or tensor.device is Device.CPU
     message = f"Use `.to({arguments})`"
-    return safe(module, message, *edits) if exact else unsafe(module, message, *edits)
+    risk = None if exact else "a tensor on another GPU moves to the current one"
+    return graded(module, message, *edits, risk=risk)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.fixes import Edits, replace, safe, spell, unsafe
+from torchlint.fixes import Edits, graded, replace, spell, unsafe
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_ARGUMENTS, READING_FILL
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.spellings import given_as, last_name, last_words
@@ -163,7 +163,7 @@ def made_step_by_step(module: Module, items: cst.BaseExpression) -> Hot | None:
 
 def _put_into(module: Module, items: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """Yield what is appended to the list that a variable holds, and the elements of its comprehension."""
-    for binding in module.bindings(items) if isinstance(items, cst.Name) else ():
+    for binding in module.bindings(items):
         if isinstance(binding.value, cst.ListComp) and not binding.path:
             yield binding.value.elt
         for use in module.uses(binding):
@@ -185,20 +185,25 @@ def stacked(module: Module, read: ReadOneByOne) -> Fix | None:
     joined = f"{spelling.text}({_as_list(module, read.items)})"
     if read.name in _OF_NUMPY:
         edits = replace(module, read.items, f"{joined}{detached}.cpu().numpy()")
-        return unsafe(module, "Stack the tensors, and copy once", edits, spelling.edits)
+        told = "Stack the tensors, and copy once"
+        return unsafe(module, told, edits, spelling.edits, risk=_STACKED)
     if read.name in _COMPARING:
         if read.name not in _EXTREMES or len(read.call.args) > 1:
             return None
         edits = replace(module, read.call, f"{joined}.{read.name.rpartition('.')[2]}()")
-        return unsafe(module, "Stack the tensors, and compare on the device", edits, spelling.edits)
+        told = "Stack the tensors, and compare on the device"
+        return unsafe(module, told, edits, spelling.edits, risk=_COMPARED)
     suffix = _destination(module, read)
     if suffix is None:
         return None
     edits = _stack(module, read, spelling.text, f"{detached}{suffix}")
     message = "Stack the tensors on the device"
-    if _joins_alike(module, read):
-        return safe(module, message, edits, spelling.edits)
-    return unsafe(module, message, edits, spelling.edits)
+    risk = None if _joins_alike(module, read) else "the tensor may get another shape, dtype or device"
+    return graded(module, message, edits, spelling.edits, risk=risk)
+
+
+_STACKED = "of an empty list `torch.stack` raises an error, where NumPy makes an empty array"
+_COMPARED = "on the device, NaN is compared differently than by Python's `max` and `min`"
 
 
 def _as_list(module: Module, items: cst.BaseExpression) -> str:

@@ -354,8 +354,7 @@ def _broadcasts(module: Module, use: cst.BaseExpression, last: int) -> bool:
         case cst.AugAssign():
             return parent.value is use and not isinstance(parent.operator, cst.MatrixMultiplyAssign)
         case cst.Attribute():
-            outer = module.tree.parent(parent)
-            called = isinstance(outer, cst.Call) and outer.func is parent
+            called = module.tree.is_called(parent)
             return called and not parent.attr.value.endswith("_") and _is_taken(parent.attr.value, last)
         case cst.Arg():
             return _takes_argument(module, parent, last)

@@ -370,7 +370,7 @@ class _Body:
         """Return whether it is ``for key in state:`` over a dict that has a name."""
         if self.module.value(iterable).kind is Kind.DICT:
             return True
-        made = map(_given_by, self.module.bindings(iterable)) if isinstance(iterable, cst.Name) else ()
+        made = map(_given_by, self.module.bindings(iterable))
         return any(isinstance(v, cst.Call) and last_name(v.func) in ("state_dict", "dict") for v in made)
 
     # ------------------------------------------------------------------ statements
