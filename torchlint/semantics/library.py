@@ -14,6 +14,7 @@ import libcst as cst
 from torchlint.semantics import dtypes, tensordtypes
 from torchlint.semantics.api import results
 from torchlint.semantics.api.families import makes_model, runs_elsewhere
+from torchlint.semantics.api.frameworks import PROGRESS_BARS
 from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.clues import asked_by_dimension
 from torchlint.semantics.conventions import MAKER_NAME
@@ -54,7 +55,7 @@ from torchlint.semantics.values import (
 )
 
 # Calls that hand on what they are given, an iterable as an iterable of the same items.
-_PASSING = frozenset(
+_PASSING = PROGRESS_BARS | frozenset(
     {
         "builtins.iter",
         "builtins.list",
@@ -67,13 +68,6 @@ _PASSING = frozenset(
         "itertools.islice",
         "itertools.cycle",
         "itertools.chain",
-        "tqdm.tqdm",
-        "tqdm.auto.tqdm",
-        "tqdm.notebook.tqdm",
-        "tqdm.tqdm_notebook",
-        "tqdm.std.tqdm",
-        "tqdm.rich.tqdm",
-        "tqdm.contrib.tqdm",
         "rich.progress.track",
         "fastprogress.progress_bar",
         "fastprogress.fastprogress.progress_bar",
@@ -1030,6 +1024,9 @@ class Library:
 
     def instance_of(self, callee: Value, node: cst.Call | None) -> Value:
         if isinstance(callee.definition, cst.ClassDef):
+            bar = self.evaluator.classes.info(callee.definition).inherits(*PROGRESS_BARS)
+            if bar and node is not None and node.args and not node.args[0].star:
+                return self._iterator(self._value(node.args[0].value))
             value = self.evaluator.instance(callee.definition)
             return value._replace(origin=node) if node is not None else value
         if callee.cls is not None:

@@ -17,6 +17,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
+from torchlint.semantics.api.frameworks import PROGRESS_BARS
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.configured import instantiated, parses_training_arguments
@@ -556,7 +557,7 @@ class Loaders(Part):
             return []  # It is no longer in the memory of the host.
         name, dotted = last_name(call.func), self.module.qualified(call.func)
         first = call.args[0].value if call.args and not call.args[0].star else None
-        if name in _TRANSPARENT or (name == "enumerate" and not path):
+        if name in _TRANSPARENT or (name == "enumerate" and not path) or self._makes_bar(call):
             return onward(first, path=path[1:] if path[:1] == (Item.ENTERED,) else path) if first else None
         if isinstance(call.func, cst.Attribute) and dotted is None:
             owner = call.func.value
@@ -577,6 +578,11 @@ class Loaders(Part):
             each = Source(first, (Item.EACH, *path))
             return [each] if None not in self._behind(each, copying) else None
         return None
+
+    def _makes_bar(self, call: cst.Call) -> bool:
+        """Return whether a call makes a progress bar of a class of the project."""
+        made = self.module.value(call.func).definition
+        return isinstance(made, cst.ClassDef) and self.module.classes.info(made).inherits(*PROGRESS_BARS)
 
     # ------------------------------------------------------------------ circumstances
 

@@ -71,6 +71,12 @@ APPLYING_FUNCTIONS: Final = _words("""
 PROGRESS_BAR_METHODS: Final = _words("set_description set_description_str set_postfix set_postfix_str")
 """Methods by which a progress bar of tqdm is given what it shows."""
 
+PROGRESS_BARS: Final = frozenset(
+    {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.tqdm_notebook", "tqdm.std.tqdm"}
+    | {"tqdm.rich.tqdm", "tqdm.contrib.tqdm"}
+)
+"""Progress bars, whose instances yield the items of what they are given, also those of heirs."""
+
 COMPILERS: Final = _words("torch._dynamo.optimize torch.compile torchdynamo.optimize")
 """Functions that compile the function or module that they are given."""
 
