@@ -2686,6 +2686,68 @@ case(
 )
 case(
     "TL202",
+    "numbers that a comprehension reads one by one, although one copy would do",
+    False,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        model.eval().cuda()
+        hits = 0
+        for x, y in loader:
+            ranks = model(x.cuda()).argsort()
+            for rank in [row[0].item() for row in ranks]:
+                if rank < 10:
+                    hits += 1
+        return hits
+    """,
+)
+case(
+    "TL205",
+    "elements that a comprehension decides on, next to a copy of results",
+    False,
+    """\
+    import torch
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        model.eval().cuda()
+        truth, found = [], []
+        for x, y in loader:
+            y = y.cuda()
+            scores = model(x.cuda()).squeeze(1)
+            truth.append(list(y.cpu().numpy()))
+            found.append([1.0 if score >= 0.5 else 0.0 for score in scores])
+        return truth, found
+    """,
+)
+case(
+    "TL202",
+    "a comprehension over what a mask selects, which waits for its size anyway",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Loss(nn.Module):
+        def forward(self, scores, boxes, mask):
+            best = scores.argmax(-1)[mask]
+            chosen = torch.tensor([list(range(place * 5, place * 5 + 4)) for place in best])
+            return boxes[mask].gather(1, chosen.to(boxes.device)).sum()
+
+    loss = Loss()
+    model = nn.Linear(2, 2).cuda()
+
+    def train(loader, optimizer):
+        for x, boxes, mask in loader:
+            optimizer.zero_grad()
+            loss(model(x.cuda()), boxes.cuda(), mask.cuda()).backward()
+            optimizer.step()
+    """,
+)
+case(
+    "TL202",
     "a list that another function of the file makes the padding of",
     True,
     """\

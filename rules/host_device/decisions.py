@@ -21,7 +21,7 @@ from torchlint.semantics.values import Kind
 
 from .needs import Need, needed_on_host
 from .neighbours import beside_staying_wait
-from .numbers import gone_through
+from .numbers import gone_through, is_one_of_many
 from .remedies import counter_of, now_and_then
 from .stakes import AS_SIZE, BESIDE, DECIDES, in_server, leaves_loop, slight
 from .waits import waits_within
@@ -102,7 +102,7 @@ def slight_decision(module: Module, tensor: cst.BaseExpression, what: Outcome | 
     reports = what is Outcome.GUARD or (isinstance(branch, cst.If) and _only_reports(module, branch))
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
     why = None if spared else "no simple edit moves the decision to the device"
-    if why is None and (begins_with_waits(module, tensor) or beside_staying_wait(module, tensor, hot)):
+    if why is None and (begins_with_waits(module, tensor) or _is_beside(module, tensor, hot)):
         why = BESIDE
     elif why is None and _chooses_size(module, tensor):
         why = AS_SIZE
@@ -111,6 +111,11 @@ def slight_decision(module: Module, tensor: cst.BaseExpression, what: Outcome | 
     # What Python does next cannot wait. Only servers are rid of that, at the cost of another design.
     acts = what is Outcome.ACTION and not in_server(module, tensor)
     return DECIDES if acts else slight(module, tensor, why)
+
+
+def _is_beside(module: Module, tensor: cst.BaseExpression, hot: Hot) -> bool:
+    """Return whether a single wait for a decision stands next to one that stays."""
+    return not is_one_of_many(module, tensor) and beside_staying_wait(module, tensor, hot)
 
 
 def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:

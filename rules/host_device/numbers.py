@@ -50,6 +50,30 @@ def _loop_around(module: Module, node: cst.CSTNode) -> cst.For | None:
     return loop if isinstance(loop, cst.For) else None
 
 
+def is_one_of_many(module: Module, tensor: cst.BaseExpression) -> bool:
+    """Return whether a loop or comprehension that runs no model looks at the elements of a tensor one by one,
+    and ``tensor`` is one of them.
+
+    Each waits by itself, so that one copy of all is faster whatever the elements are for.
+    """
+    return gone_through(module, tensor) is not None or _is_comprehended(module, tensor)
+
+
+def _is_comprehended(module: Module, tensor: cst.BaseExpression) -> bool:
+    """Return whether it is ``row[0]`` in ``[row[0].item() for row in ranks]``."""
+    read = _names(module, tensor)
+    for loop in module.flow.loops(tensor):
+        if not isinstance(loop, cst.BaseSimpleComp):
+            return False
+        clause: cst.CompFor | None = loop.for_in
+        while clause is not None:
+            for target, items in _in_step(clause.target, clause.iter):
+                if _names(module, target) & read and module.value(items).kind is Kind.TENSOR:
+                    return not places.computes(module, loop.elt)
+            clause = clause.inner_for_in
+    return False
+
+
 def picked_from(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return the tensor of which a ``for`` loop takes another element in each round,
     if ``tensor`` is one of them.

@@ -806,7 +806,7 @@ def _around(
     function = module.function(place)
     if function is None or function is module.function(constructor):
         return None
-    parameter = _parameter(module, iterated, function)
+    parameter = _parameter(module, iterated, function, constructor)
     for caller in module.callers(function):
         given: cst.BaseExpression | None = iterated
         if parameter is not None:
@@ -819,8 +819,13 @@ def _around(
     return None
 
 
-def _parameter(module: Module, iterated: cst.BaseExpression, function: cst.CSTNode) -> Binding | None:
-    """Return the parameter of ``function`` that the loader comes in by, whatever it is called there."""
+def _parameter(
+    module: Module, iterated: cst.BaseExpression, function: cst.CSTNode, constructor: cst.Call
+) -> Binding | None:
+    """Return the parameter of ``function`` that the loader comes in by, whatever it is called there.
+
+    What else a bar around it is given is none: ``tqdm(self.loader, desc=f"epoch {epoch}")``.
+    """
     seen: dict[cst.CSTNode, None] = {iterated: None}
     waiting: list[cst.CSTNode] = [iterated]
     for given in waiting:
@@ -829,7 +834,7 @@ def _parameter(module: Module, iterated: cst.BaseExpression, function: cst.CSTNo
                 continue
             for binding in module.bindings(node):
                 if binding.kind is BindingKind.PARAMETER and binding.scope.node is function:
-                    if binding.name not in ("self", "cls"):
+                    if binding.name not in ("self", "cls") and _is_made(module, node, constructor):
                         return binding
                 elif binding.kind is BindingKind.ASSIGN and binding.value is not None:
                     # ``batches = tqdm(loader)``

@@ -32,7 +32,7 @@ from ..decisions import Outcome, instead, outcome, slight_decision
 from ..destinations import steps_environment, writes_out
 from ..needs import Need, followed_at_each_step, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
-from ..numbers import gone_through, picked_from
+from ..numbers import gone_through, is_one_of_many, picked_from
 from ..remedies import (
     FROM_HOST,
     LENGTHS_FOR_PACKING,
@@ -88,6 +88,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     low impact next to a synchronization that stays because the host needs its value at once, also in a
     function that is called or in the caller, where a progress bar shows the number in every iteration, where
     a forward pass only records it, and in functions that the loop of an evaluation calls for each batch.
+    Elements of a tensor that are read one by one count wherever they stand: one copy would do for all.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.
@@ -191,10 +192,11 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     need = None if needless or fix is not None else _need(module, call)
     if wanted and need is not Need.DECISION:
         need = None
-    # Read one by one, the elements wait each by itself, whatever they are needed for.
-    why = BESIDE if beside_staying_wait(module, call, hot) else None
+    # Read one by one, the elements wait each by itself, whatever they are needed for and what is beside them.
+    single = not is_one_of_many(module, tensor)
+    why = BESIDE if single and beside_staying_wait(module, call, hot) else None
     if why is None and not needless:
-        if (need is not None or wanted) and gone_through(module, tensor) is None:
+        if (need is not None or wanted) and single:
             why = NEEDED
         elif below_saving(module, call):
             why = "only runs where results are saved"
