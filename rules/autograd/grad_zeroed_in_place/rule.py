@@ -39,9 +39,9 @@ _OF_WRAPPERS = frozenset(
 def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds gradients that are filled with zeros instead of being set to None: `zero_grad(set_to_none=False)`,
-    `p.grad.zero_()`, `p.grad *= 0` and similar code, with or without a check for None. If the project supports
-    torch releases before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with zeros
-    there. The note is of low impact if the program may run on later releases as well.
+    `p.grad.zero_()`, `p.grad *= 0` and similar code, with or without a check for None. If the project
+    supports torch releases before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with
+    zeros there. The note is of low impact if the program may run on later releases as well.
 
     The rule ignores the `zero_grad` of other classes, gradients of ordinary tensors, code that reads or adds
     to a parameter's gradient before the next backward pass, and code that captures CUDA graphs. The last two
