@@ -261,8 +261,7 @@ def _is_scripted(module: Module, function: cst.FunctionDef) -> bool:
         return True
     binding = module.binding_of(function)
     for use in module.uses(binding) if binding is not None else ():
-        arg = module.tree.parent(use)
-        call = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if isinstance(call, cst.Call) and (module.qualified(call.func) or "").startswith("torch.jit."):
+        call = module.tree.call_given(use)
+        if call is not None and (module.qualified(call.func) or "").startswith("torch.jit."):
             return True
     return False

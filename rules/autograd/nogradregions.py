@@ -19,6 +19,7 @@ from torchlint.semantics.conventions import OTHER_FRAMEWORKS, uses_torch
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.graphtexts import texts_of_graphs
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
@@ -36,7 +37,6 @@ from torchlint.semantics.wholeprogram import calls_shown
 from .dropped import drops_graph
 from .monitoringpasses import MonitoringPasses, with_reads
 from .retention import handed_in, kept
-from .texts import texts_of_graphs
 from .untrained import Untrained, trained_makers
 
 _NO_MODEL = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.TRANSFORM, Role.PREPROCESSING)
@@ -151,7 +151,7 @@ class NoGradRegions(Part):
         """
         if not self._evaluates(call):
             if not self._trains:
-                return self._of_untrained(call) if Untrained.of(self.module).trains_elsewhere else None
+                return self._of_untrained(call) or self._of_dropped(call) if self._trains_in_program else None
             return self._of_untrained(call) or self._of_dropped(call) or self._in_both_modes(call)
         function = self.module.function(call)
         if is_test(self.module):
@@ -270,6 +270,11 @@ class NoGradRegions(Part):
         statement = self.tree.statement(call)
         statements = (statement,) if self._stands_alone(call, statement) else ()
         return Region(None, statements, escapes=True, untrained=True)
+
+    @cached_property
+    def _trains_in_program(self) -> bool:
+        """Whether this file, or another one of the program, computes gradients."""
+        return self._trains or Untrained.of(self.module).trains_elsewhere
 
     def _of_dropped(self, call: cst.Call) -> Region | None:
         """Return the code of a pass whose graph the program drops, beside training or in the middle of it."""
@@ -455,10 +460,7 @@ class NoGradRegions(Part):
     def _is_handed_on(self, name: str) -> bool:
         """Return whether a method or function of this name is used as a value: ``run = self._run``."""
         attributes = self.tree.attributes_by_name.get(name, ())
-        return any(
-            not (isinstance(around := self.tree.parent(read), cst.Call) and around.func is read)
-            for read in (*attributes, *self.module.names.reads(name))
-        )
+        return any(not self.tree.is_called(read) for read in (*attributes, *self.module.names.reads(name)))
 
     # ------------------------------------------------------------------ forward passes
 
@@ -524,7 +526,7 @@ class NoGradRegions(Part):
         constructor of the class that keeps it.
         """
         function = self.module.function(call)
-        if not isinstance(function, cst.FunctionDef) or not self._sets_up_for_use:
+        if not isinstance(function, cst.FunctionDef) or not self._set_to_evaluation:
             return False
         model, owner = call.func, self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
@@ -534,7 +536,8 @@ class NoGradRegions(Part):
             self.module.names.module_scope
         ):
             return False
-        if (self.tree.source(model), home) not in self._set_to_evaluation:
+        # Whether the file trains is asked last, since all that it calls has to be known for that.
+        if (self.tree.source(model), home) not in self._set_to_evaluation or not self._sets_up_for_use:
             return False
         if self._is_of_serving_program(owner or function):
             return True
@@ -564,8 +567,8 @@ class NoGradRegions(Part):
     def _set_to_evaluation(self) -> frozenset[tuple[str, cst.ClassDef | None]]:
         """What is put into evaluation mode where the file is imported, or an object of a class is made."""
         found = set()
-        for call in self.tree.nodes(cst.Call):
-            if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "eval" or call.args:
+        for call in self.tree.calls_by_name.get("eval", ()):
+            if not isinstance(call.func, cst.Attribute) or call.args:
                 continue
             function = self.module.function(call)
             owner = None
@@ -588,6 +591,9 @@ class NoGradRegions(Part):
         The model has to be of a class that is known, or one that is given weights here: wrappers see to the
         grad mode themselves.
         """
+        function = self.module.function(call)
+        if function is not None and self.module.classes.owner(function) is not None:
+            return False  # which is told at once, and whether the file trains is not
         if not self._only_uses_weights or not self._is_of_script(call):
             return False
         model = self.module.value(call.func)
@@ -809,7 +815,7 @@ class NoGradRegions(Part):
                 made = self.module.qualified(inner.func) or ""
                 if made in FACTORIES or made.startswith("numpy.random."):
                     return True
-            for binding in self.module.bindings(inner) if isinstance(inner, cst.Name) else ():
+            for binding in self.module.bindings(inner):
                 if binding.value is not None and self._is_random(binding.value):
                     return True
         return False
@@ -847,13 +853,11 @@ class NoGradRegions(Part):
         """Return the methods called on a tensor one after the other, as far as ``detach``."""
         methods: list[str] = []
         while True:
-            attribute = self.tree.parent(node)
-            call = self.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-            if not isinstance(attribute, cst.Attribute) or not isinstance(call, cst.Call):
+            call = self.tree.method_call(node)
+            method = last_name(call.func) if call is not None else None
+            if call is None or method is None or method in ("detach", "item", "argmax", "tolist"):
                 return methods
-            if call.func is not attribute or attribute.attr.value in ("detach", "item", "argmax", "tolist"):
-                return methods
-            methods.append(attribute.attr.value)
+            methods.append(method)
             node = call
 
     @remembered
@@ -943,7 +947,7 @@ class NoGradRegions(Part):
         name = last_name(model)
         if name is not None and name in self._frozen:
             return True
-        bindings = self.module.bindings(model) if isinstance(model, cst.Name) else ()
+        bindings = self.module.bindings(model)
         if bindings and all(
             isinstance(b.value, cst.Call) and not b.path and self._wraps_frozen(b.value) for b in bindings
         ):
@@ -1187,7 +1191,7 @@ class NoGradRegions(Part):
         """
         if not Backpropagation.of(self.module).carries_graph(node):
             return True
-        bindings = self.module.bindings(node) if isinstance(node, cst.Name) else ()
+        bindings = self.module.bindings(node)
         made = [binding.value for binding in bindings if binding.value is not None]
         return bool(made) and all(map(self._joins_tokens, made))
 
@@ -1392,10 +1396,7 @@ class NoGradRegions(Part):
         """Return whether a function is handed on, so that not all of its callers are known."""
         binding = self.module.binding_of(function)
         uses = self.module.uses(binding) if binding is not None else []
-        return any(
-            not isinstance(around := self.tree.parent(use), cst.Call) or around.func is not use
-            for use in uses
-        )
+        return not all(map(self.tree.is_called, uses))
 
     @remembered
     def _returns_graph(self, function: cst.FunctionDef) -> bool:

@@ -134,7 +134,7 @@ def _takes_gradients(
         return False
     if any(ends(word, Role.OPTIONS) for word in spelt.split(".")):
         return False
-    bindings = module.bindings(owner) if isinstance(owner, cst.Name) else ()
+    bindings = module.bindings(owner)
     if assignment is None:
         looped = any(b.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) for b in bindings)
         return looped and ends(name, Role.PARAMETER)

@@ -368,7 +368,7 @@ class Group:
             return group is None or last_name(group) in ("WORLD", "None")
         if group is None:
             return False
-        binding = module.names.assignment(group) if isinstance(group, cst.Name) else None
+        binding = module.names.assignment(group)
         return binding is not None and binding.value is self.call
 
 

@@ -254,7 +254,7 @@ def _handed(module: Module, model: cst.BaseExpression) -> Iterator[tuple[cst.Cal
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
             if node.func.attr.value in RETURNS_SELF:
                 waiting.append(node.func.value)
-        for binding in module.bindings(node) if isinstance(node, cst.Name) else ():
+        for binding in module.bindings(node):
             if binding in seen:
                 continue
             seen.add(binding)

@@ -25,7 +25,7 @@ from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Through, some, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, parts_of_display
 from torchlint.semantics.values import MISSING, Kind
 
 from .parallelism import SAMPLER, Parallelism, Wrapper, Wrapping
@@ -207,7 +207,7 @@ def _hands_out(module: Module, sampler: cst.Call, loader: cst.Call) -> bool:
 
 
 def _is_one_of(module: Module, node: cst.BaseExpression, sampler: cst.Call, loader: cst.Call) -> bool:
-    parts = [e.value for e in node.elements] if isinstance(node, (cst.Tuple, cst.List)) else [node]
+    parts = parts_of_display(node)
     return any(
         part is not sampler
         and (

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import add_argument, filled_by_callers, graded, remove_argument, replace
-from torchlint.semantics.evidence import accelerated, on_device
+from torchlint.semantics.evidence import accelerated, default_device_changes, on_device
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.origins import computed_elsewhere
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
@@ -121,15 +121,18 @@ def made_and_sent(module: Module, call: cst.Call, data: cst.BaseExpression) -> F
     device = next((a for a in call.args if a.keyword is not None and a.keyword.value == "device"), None)
     if device is None or given_as(call, "requires_grad", None) is not None:
         return None
-    removal = remove_argument(module, device)
-    if any("#" in module.tree.text[edit.span.start : edit.span.end] for edit in removal):
+    if default_device_changes(module):
+        hosted = replace(module, device.value, '"cpu"')
+    else:
+        hosted = remove_argument(module, device)
+    if hosted is None or any("#" in module.tree.text[edit.span.start : edit.span.end] for edit in hosted):
         return None
     end = module.tree.span(call).end
     moved = (Edit(Span(end, end), f".to({module.source(device.value)}, non_blocking=True)"),)
     # What `as_tensor` takes over may be pinned, and written to while the copy is on its way.
     copied = _is_tensor(module, call) or module.value(data).kind in (Kind.LIST, Kind.TUPLE, Kind.SHAPE)
     certain = copied or _certainly_pageable(module, data)
-    return graded(module, _COPY, removal, moved, risk=_risk(module, certain=certain))
+    return graded(module, _COPY, hosted, moved, risk=_risk(module, certain=certain))
 
 
 def copied_like(module: Module, copy: cst.Call) -> str | None:
@@ -163,8 +166,9 @@ def _certainly_pageable(module: Module, source: cst.BaseExpression) -> bool:
     """Return whether a tensor is in pageable memory whoever calls the functions that it is given to.
 
     Others may pass one in pinned memory, or one on the device for a copy to the host, which reads it early.
+    The same happens to one that is made on a default device.
     """
-    pageable = module.value(source).memory is Memory.PAGEABLE
+    pageable = module.value(source).memory is Memory.PAGEABLE and not default_device_changes(module)
     return pageable and not some(_passed_by_others(module, source))
 
 

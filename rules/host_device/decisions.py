@@ -14,9 +14,9 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.repetition import frequency
-from torchlint.semantics.sinks import is_target
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, verdicts
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import written_arguments
+from torchlint.semantics.synchronisation import only_on_failure, written_arguments
 from torchlint.semantics.values import Kind
 
 from .needs import Need, needed_on_host
@@ -70,7 +70,28 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
     parent = module.tree.parent(tensor)
     call = tensor if isinstance(tensor, cst.Call) else parent
     asserts = isinstance(call, cst.Call) and module.qualified(call.func) in _ASSERTING
-    return Outcome.CHECK if asserts else None
+    return Outcome.CHECK if asserts or _is_only_checked(module, tensor) else None
+
+
+def _is_only_checked(module: Module, number: cst.BaseExpression) -> bool:
+    """Return whether all that becomes of a number is that a check asks for it:
+    ``top = ids.max().item()``, and then ``if top >= size: raise IndexError(top)``.
+    """
+    return verdicts(module, number, _is_check) == {True}
+
+
+def _is_check(module: Module, use: Use) -> Verdict[bool]:
+    """Return whether a use is the condition of a check; nothing of what its error says."""
+    if only_on_failure(module, use.node):
+        return ()
+    match use.kind:
+        case UseKind.ASSIGNED:
+            return ONWARD
+        case UseKind.TESTED if isinstance(use.by, (cst.If, cst.Assert)):
+            return isinstance(use.by, cst.Assert) or _only_raises(use.by.body)
+        case UseKind.OPERAND | UseKind.COMPARED | UseKind.CHOICE | UseKind.TESTED:
+            return Standing(use.by) if isinstance(use.by, cst.BaseExpression) else False
+    return False
 
 
 def slight_decision(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> str | None:
@@ -247,8 +268,7 @@ def _computes(module: Module, statement: cst.CSTNode) -> bool:
 def _is_called(module: Module, target: cst.BaseExpression) -> bool:
     """Return whether a function or model is assigned to a variable, as its calls show."""
     return isinstance(target, cst.Name) and any(
-        isinstance(call := module.tree.parent(read), cst.Call) and call.func is read
-        for read in _reads(module, {target.value}, module.function(target))
+        module.tree.is_called(read) for read in _reads(module, {target.value}, module.function(target))
     )
 
 

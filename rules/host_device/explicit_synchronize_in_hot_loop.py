@@ -15,7 +15,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import keywords, last_name
 from torchlint.semantics.synchronisation import explicit_wait, names_host, to_host
 from torchlint.semantics.values import Kind
 
@@ -248,7 +248,7 @@ def _copies(module: Module) -> list[cst.Call]:
 def _copies_unawaited(module: Module, call: cst.Call, name: str) -> bool:
     if name not in ("copy_", "to"):
         return False
-    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    given = keywords(call)
     if "non_blocking" not in given or module.value(given["non_blocking"]).constant is False:
         return False
     return name == "copy_" or any(names_host(module, arg.value) for arg in call.args)

@@ -18,6 +18,7 @@ from torchlint.semantics.arrays import array
 from torchlint.semantics.evidence import default_dtype_changes
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.remembered import solved
+from torchlint.semantics.spellings import keywords
 from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Device, Kind
 
@@ -191,7 +192,7 @@ def _of_call(module: Module, call: cst.Call, qualified: str) -> Factory | None:
             return None
     if any(arg.star == "**" for arg in call.args):
         return None
-    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    given = keywords(call)
     if "generator" in given or _switched_on(module, given.get("pin_memory")):
         return None
     device = given.get("device")

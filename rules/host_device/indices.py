@@ -81,7 +81,7 @@ def sent_before(module: Module, index: cst.BaseExpression) -> bool:
     """Return whether a variable has been an index before in the same function:
     what helps there helps here too.
     """
-    bindings = module.bindings(index) if isinstance(index, cst.Name) else ()
+    bindings = module.bindings(index)
     if len(bindings) != 1:
         return False
     order, tree = module.tree.order, module.tree

@@ -96,7 +96,7 @@ def _in_step(
 
 def _picked(module: Module, tensor: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     """Return an expression, with what it was assigned if it is a variable."""
-    bindings = module.bindings(tensor) if isinstance(tensor, cst.Name) else []
+    bindings = module.bindings(tensor)
     made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
     return (tensor,) if made is None else (tensor, made)
 

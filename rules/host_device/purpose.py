@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
+from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
 from torchlint.semantics.comments import Topic, says, speaks_of
 from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import conversion, host_copy
@@ -40,7 +43,28 @@ def slight_wait(module: Module, node: cst.CSTNode, why: str | None) -> str | Non
     """
     if why is None and _only_without(module, node):
         why = "only runs where a default is taken away"
+    if why is None and _answers_evaluation(module, node):
+        why = "an evaluation calls the function for its result"
     return stakes.slight(module, node, why) if why is not None else None
+
+
+def _answers_evaluation(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether a function that the loop of an evaluation calls waits once for each batch,
+    or for each entry of a dict that it returns.
+
+    Such a function gives its callers Python numbers or arrays by its interface, which would have to change
+    for them all.
+    """
+    hot = places.hot(module, node)
+    if hot is None or not hot.path or not all(map(_goes_through_entries, module.flow.loops(node))):
+        return False
+    return frequency(module, node) is Frequency.BATCH
+
+
+def _goes_through_entries(loop: Loop) -> bool:
+    """Return whether a loop or comprehension goes through the entries of a dict."""
+    iterable = iterable_of(loop)
+    return isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys")
 
 
 def _only_without(module: Module, node: cst.CSTNode) -> bool:
@@ -72,7 +96,7 @@ def _is_set_by_default(module: Module, test: cst.BaseExpression) -> bool:
 
 def _is_optional(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a variable is a parameter that is a number by default."""
-    bindings = module.bindings(node) if isinstance(node, cst.Name) else []
+    bindings = module.bindings(node)
     defaults = [each.node.default for each in bindings if isinstance(each.node, cst.Param)]
     return 0 < len(defaults) == len(bindings) and all(
         default is not None and module.value(default).kind is Kind.NUMBER for default in defaults
@@ -136,11 +160,9 @@ def _only_runs(module: Module, copy: cst.Call, hot: Hot) -> bool:
 
 def reduced_by(module: Module, copy: cst.Call) -> str | None:
     """Return ``sum`` in ``correct.cpu().sum()``: how the host makes one number of what it has copied."""
-    attribute = module.tree.parent(copy)
-    call = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-    if not isinstance(attribute, cst.Attribute) or not isinstance(call, cst.Call) or call.args:
-        return None
-    return attribute.attr.value if attribute.attr.value in ("sum", "mean") else None
+    call = module.tree.method_call(copy)
+    name = last_name(call.func) if call is not None and not call.args else None
+    return name if name in ("sum", "mean") else None
 
 
 def _becomes_number(module: Module, copy: cst.Call) -> bool:
@@ -158,9 +180,8 @@ def _becomes_number(module: Module, copy: cst.Call) -> bool:
 
 def is_measured(module: Module, copy: cst.Call) -> bool:
     """Return whether the host computes a loss from a copy: ``criterion(pred.cpu(), target.cpu())``."""
-    argument = module.tree.parent(copy)
-    call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-    return isinstance(call, cst.Call) and has_no_dimension(module, call) is not False
+    call = module.tree.call_given(copy)
+    return call is not None and has_no_dimension(module, call) is not False
 
 
 def narrowed_by(module: Module, copy: cst.Call) -> str | None:
@@ -431,9 +452,8 @@ def scored_elsewhere(module: Module, copy: cst.Call) -> bool:
         return False
     if _becomes_array(module, copy) and handed_to(module, copy, _of_arrays):
         return True
-    argument = module.tree.parent(copy)
-    call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-    if not isinstance(call, cst.Call) or not isinstance(call.func, (cst.Name, cst.Attribute)):
+    call = module.tree.call_given(copy)
+    if call is None or not isinstance(call.func, (cst.Name, cst.Attribute)):
         return False
     if module.qualified(call.func) is not None:
         return False
@@ -534,9 +554,8 @@ def _filled_in(module: Module, pairs: cst.Call) -> bool:
     """Return whether it is ``list(zip(words, scores))``, ``dict(zip(names, values))``:
     gone through there and then.
     """
-    argument = module.tree.parent(pairs)
-    call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-    return isinstance(call, cst.Call) and module.qualified(call.func) in ("builtins.list", "builtins.dict")
+    call = module.tree.call_given(pairs)
+    return call is not None and module.qualified(call.func) in ("builtins.list", "builtins.dict")
 
 
 def _gone_through(module: Module, use: Use) -> Verdict[bool]:

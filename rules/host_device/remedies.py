@@ -74,20 +74,13 @@ def steps_to_host(module: Module, call: cst.Call, tensor: cst.BaseExpression) ->
     if not isinstance(call.func, cst.Attribute) or module.qualified(call.func) is not None:
         return step_of(module, call)
     last = call
-    while (following := _next_step(module, last)) is not None:
+    while (following := module.tree.method_call(last)) is not None:
         last = following
         if isinstance(last.func, cst.Attribute) and last.func.attr.value == "numpy":
             call = last
     before, code = inline(module, tensor), inline(module, call)
     steps = code.removeprefix(before)
     return steps if code != "…" and steps.startswith(".") and steps != code else step_of(module, call)
-
-
-def _next_step(module: Module, call: cst.Call) -> cst.Call | None:
-    """Return the call of a method on the result: ``x.cpu().detach()`` for ``x.cpu()``."""
-    attribute = module.tree.parent(call)
-    outer = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-    return outer if isinstance(outer, cst.Call) and outer.func is attribute else None
 
 
 def packs_sequences(module: Module, receiver: cst.Call) -> bool:

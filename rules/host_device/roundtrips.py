@@ -173,6 +173,6 @@ def _on_host(module: Module, moved: cst.BaseExpression) -> bool:
     sent = module.value(moved)
     if sent.device is Device.CPU:
         return sent.kind in (Kind.BATCH, Kind.TENSOR)
-    bindings = module.bindings(moved) if isinstance(moved, cst.Name) else ()
+    bindings = module.bindings(moved)
     taken = bool(bindings) and all(each.kind is BindingKind.LOOP for each in bindings)
     return taken and sent.device is Device.UNKNOWN

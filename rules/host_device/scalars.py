@@ -20,7 +20,7 @@ from torchlint.fixes import Edits, cut_off, graded, replace, spell
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, some, traced
-from torchlint.semantics.spellings import last_words
+from torchlint.semantics.spellings import keywords, last_words
 from torchlint.semantics.synchronisation import conversion
 from torchlint.semantics.transfers import Move, moved_at_once, on_host
 from torchlint.semantics.values import MISSING, Device, Kind
@@ -99,10 +99,10 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
     found = single_number(module, data.value) if accelerated(module) else None
     if found is None or (qualified in _CONVERTERS and _takes_whatever(module, data.value)):
         return None
-    keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
-    if "pin_memory" in keywords:
+    named = keywords(call)
+    if "pin_memory" in named:
         return None
-    device = keywords.get("device")
+    device = named.get("device")
     if device is not None and module.value(device).constant is not None:
         there = not on_host(module, device)
     else:
@@ -117,7 +117,7 @@ def _takes_whatever(module: Module, data: cst.BaseExpression) -> bool:
     """Return whether it is ``as_tensor(x)`` of a bare parameter: whether a function makes a tensor of
     whatever it is given.
     """
-    bindings = module.bindings(data) if isinstance(data, cst.Name) else ()
+    bindings = module.bindings(data)
     params = [each.node for each in bindings if isinstance(each.node, cst.Param)]
     return any(param.annotation is None and param.default is None for param in params)
 

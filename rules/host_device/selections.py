@@ -171,7 +171,7 @@ def computes_on_selection(module: Module, assigned: cst.BaseExpression) -> bool:
         for call in parts
         if isinstance(call, cst.Call)
         for arg in call.args
-        for binding in (module.bindings(arg.value) if isinstance(arg.value, cst.Name) else ())
+        for binding in module.bindings(arg.value)
         if not binding.path
     ]
     return any(_is_selection(module, value) for value in given) or any(
@@ -211,7 +211,7 @@ def has_rows(module: Module, target: cst.Subscript, assigned: cst.BaseExpression
         return False
     if has_no_dimension(module, assigned) is not False:
         return False
-    bindings = module.bindings(assigned) if isinstance(assigned, cst.Name) else ()
+    bindings = module.bindings(assigned)
     given = [assigned, *(binding.value for binding in bindings if binding.value is not None)]
     masks = _indices(module, target)
     return not any(

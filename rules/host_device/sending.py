@@ -18,7 +18,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import is_part_of_step, serves
 from torchlint.semantics.sources import Path, Source, Through, every, onward, some, steps, traced
-from torchlint.semantics.spellings import given_as, last_name, start_of
+from torchlint.semantics.spellings import given_as, keywords, last_name, start_of
 from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.transfers import MOVING_METHODS, copied_in, move_to_accelerator, on_host, transferred
 from torchlint.semantics.values import Device, Kind, Memory, Value
@@ -80,7 +80,7 @@ def async_helper(module: Module) -> str | None:
 
 def goes_on(module: Module, copy: cst.Call) -> bool:
     """Return whether a call of ``to``, ``cuda`` or ``copy_`` is, or may be, given ``non_blocking=True``."""
-    named = {arg.keyword.value: arg.value for arg in copy.args if arg.keyword is not None}
+    named = keywords(copy)
     given = named.get("non_blocking")
     if given is not None:
         return module.value(given).constant is not False
@@ -346,11 +346,10 @@ def _moved_then(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether it is ``data[rows].to(device)``: what is moved afterwards, was in host memory."""
     taken = module.tree.parent(node)
     while isinstance(taken, cst.Subscript):
-        attribute = module.tree.parent(taken)
-        call = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-        if isinstance(call, cst.Call) and call.func is attribute:
+        call = module.tree.method_call(taken)
+        if call is not None:
             return transferred(module, call) is not None
-        taken = attribute
+        taken = module.tree.parent(taken)
     return False
 
 

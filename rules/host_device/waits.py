@@ -9,7 +9,6 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.compilation import captured
 from torchlint.semantics.lexicon import Role, begins, ends
-from torchlint.semantics.loaders import stays_on_host
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.serving import works_on_step
@@ -25,6 +24,8 @@ from torchlint.semantics.synchronisation import (
     shape_wait,
 )
 from torchlint.semantics.values import Kind
+
+from .hostloops import runs_on_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,9 +61,8 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
 
 
 def _on_host(module: Module, hot: Hot) -> bool:
-    """Return whether a loop runs a model on the host, as the batches show that nobody moves."""
     loop = hot.loop
-    return isinstance(loop, (cst.For, cst.While)) and stays_on_host(module.home(loop), loop)
+    return isinstance(loop, (cst.For, cst.While)) and runs_on_host(module.home(loop), loop)
 
 
 def _builds_module(module: Module, node: cst.CSTNode) -> bool:

@@ -13,7 +13,7 @@ from torchlint.semantics.lexicon import Role, ends, has, names_tokenizer
 from torchlint.semantics.loaders import Loaders, whole_of
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, some, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, positional
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import UNKNOWN, Device, Kind
 
@@ -465,7 +465,7 @@ class Datasets(Part):
         """Return what a call that yields items reads."""
         name = self.module.qualified(call.func)
         if name in _HANDING_ON:
-            given = [argument.value for argument in call.args if argument.keyword is None]
+            given = positional(call)
             read = [each for each in given if not isinstance(each, (cst.Lambda, cst.Integer))]
             return onward(*read) if read else bool(given)
         if name in _PLAIN_SOURCES:

@@ -101,7 +101,7 @@ class Items(Part):
     def _one_batch(self, call: cst.Call) -> bool:
         """Return whether it is ``batch_size=len(dataset)``, also by way of a variable."""
         size = self.module.argument(call, "batch_size").node
-        held = self.module.names.assignment(size) if isinstance(size, cst.Name) else None
+        held = self.module.names.assignment(size) if size is not None else None
         size = size if held is None else held.value
         dataset = self.loaders.dataset(call)
         if not isinstance(size, cst.Call) or dataset is None or len(size.args) != 1:

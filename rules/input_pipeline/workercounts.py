@@ -63,7 +63,7 @@ def left_to_default(module: Module, node: cst.BaseExpression | None) -> bool:
     if isinstance(node, cst.Attribute):
         default = setting_default(module, node)
         return default is not None and _is_zero(module, default)
-    bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
+    bindings = module.bindings(node) if node is not None else ()
     if len(bindings) != 1 or not isinstance(param := bindings[0].node, cst.Param):
         return False
     callers = module.callers(bindings[0].scope.node) if _shows_calls(module, bindings[0]) else ()
@@ -118,7 +118,7 @@ def _usual_count(module: Module, node: cst.BaseExpression) -> int | None:
         case cst.Attribute():
             default = setting_default(module, node)
         case cst.Name():
-            bindings = module.bindings(node)
+            bindings = module.bindings(node) if node is not None else ()
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
                 if module.link is not None and module.callers(bindings[0].scope.node):
                     return _passed_count(module, bindings[0])

@@ -16,6 +16,7 @@ from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.sources import Through, every, onward, sole, traced
+from torchlint.semantics.spellings import keywords
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,18 +123,18 @@ def _cuts_off_ends(node: cst.Subscript) -> bool:
 def _called(module: Module, call: cst.Call) -> Triangle | Literal[False] | list[Source]:
     name = module.qualified(call.func)
     arguments = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-    keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    named = keywords(call)
     if any(arg.star for arg in call.args):
         return False
     if name in ("torch.tril", "torch.triu") and arguments:
-        return _cut(module, name[-4:], arguments[0], arguments[1:], keywords)
+        return _cut(module, name[-4:], arguments[0], arguments[1:], named)
     if name == "torch.nn.Transformer.generate_square_subsequent_mask":
         return Triangle.BIAS
     if name is not None or not isinstance(call.func, cst.Attribute):
         return False
     method, owner = call.func.attr.value, call.func.value
     if method in ("tril", "triu"):
-        return _cut(module, method, owner, arguments, keywords)
+        return _cut(module, method, owner, arguments, named)
     if method in ("view", "reshape"):
         return onward(owner) if _adds_dimensions(arguments) else False
     return onward(owner) if method in _CASTS else False
@@ -151,10 +152,10 @@ def _cut(
     half: str,
     matrix: cst.BaseExpression,
     arguments: Sequence[cst.BaseExpression],
-    keywords: dict[str, cst.BaseExpression],
+    named: dict[str, cst.BaseExpression],
 ) -> Triangle | Literal[False]:
     """Return what is left of a matrix: ``tril`` what a query may see, ``triu`` from the next on the rest."""
-    diagonal = keywords.get("diagonal", arguments[0] if arguments else None)
+    diagonal = named.get("diagonal", arguments[0] if arguments else None)
     offset = 0 if diagonal is None else operations_of(module).integer(diagonal)
     filled = sole(_filled(module, matrix))
     if half == "tril":

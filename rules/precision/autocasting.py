@@ -202,7 +202,7 @@ def _runs_as_called(module: Module, call: cst.Call) -> bool:
 
 def _asks_parameter(module: Module, test: cst.BaseExpression) -> bool:
     return any(
-        isinstance(name, cst.Name) and any(b.kind is BindingKind.PARAMETER for b in module.bindings(name))
+        any(b.kind is BindingKind.PARAMETER for b in module.bindings(name))
         for name in (test, *module.tree.descendants(test))
         if not (isinstance(name, cst.Name) and name.value == "self")
     )

@@ -89,13 +89,13 @@ def _asks_for_type(module: Module) -> bool:
     """
     word = last_part(_ASKED_FOR_TYPE)
     return any(
-        each.qualified(node) == _ASKED_FOR_TYPE and not is_only_named(each, node)
+        each.qualified(node) == _ASKED_FOR_TYPE and not _is_only_named(each, node)
         for each in (module, *module.companions(word))
         for node in (*each.names.reads(word), *each.tree.attributes_by_name.get(word, ()))
     )
 
 
-def is_only_named(module: Module, use: cst.CSTNode) -> bool:
+def _is_only_named(module: Module, use: cst.CSTNode) -> bool:
     """Return whether a class inherits from what is used, or an annotation names it."""
     argument = module.tree.parent(use)
     inherited = isinstance(argument, cst.Arg) and isinstance(module.tree.parent(argument), cst.ClassDef)

@@ -101,14 +101,9 @@ def _is_supplanted(module: Module, node: cst.CSTNode) -> bool:
 
     Whoever calls it by that name finds something else there, for which the old name is needed.
     """
-    if not isinstance(node, cst.Attribute) or _is_called(module, node):
+    if not isinstance(node, cst.Attribute) or module.tree.is_called(node):
         return False
     return any(alike(binding.target, node) for binding in module.names.attributes.get(node.attr.value, ()))
-
-
-def _is_called(module: Module, node: cst.BaseExpression) -> bool:
-    parent = module.tree.parent(node)
-    return isinstance(parent, cst.Call) and parent.func is node
 
 
 def stands_in(module: Module, node: cst.CSTNode, package: str = TORCH) -> bool:

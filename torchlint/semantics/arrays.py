@@ -20,6 +20,7 @@ from torchlint.semantics.loaders import collated
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, steps, traced
+from torchlint.semantics.spellings import keywords
 from torchlint.semantics.values import Kind, item_of
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def _of_call(module: Module, call: cst.Call) -> Array | list[Source] | None:
 def _of_function(module: Module, call: cst.Call, name: str) -> Array | None:
     """Return what a library function returns."""
     positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    given = keywords(call)
     asked = given.get("dtype")
     if name in _MAKERS or name in dtypes.DOUBLE_MAKERS:
         if asked is None and name in dtypes.DTYPE_SECOND and len(positional) > 1:
@@ -306,9 +307,7 @@ def list_of_arrays(module: Module, node: cst.BaseExpression) -> Arrays | None:
 
 @traced(Through.ITEMS)
 def _held(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | bool | list[Source] | None:
-    """Return the expressions that are items of a list;
-    False for one that has another name to put items into.
-    """
+    """Return the expressions that are items of a list; False if another name may put items into it."""
     if not path:
         return node
     if isinstance(node, cst.Param):

@@ -124,9 +124,7 @@ class SelfAttributes(Part):
         return found
 
     def registered_name(self, argument: cst.Arg) -> str | None:
-        """Return the attribute under which ``self`` gets the argument,
-        with ``*`` for what code makes of it.
-        """
+        """Return the attribute that ``self`` keeps the argument as, with ``*`` for computed parts."""
         call = self.tree.parent(argument)
         if not isinstance(call, cst.Call) or not call.args:
             return None
@@ -147,9 +145,7 @@ class SelfAttributes(Part):
         return None
 
     def attribute_values(self, at: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
-        """Return all that is ever set as attribute ``name`` of ``self``;
-        empty if some of it is out of sight.
-        """
+        """Return all that is ever set as an attribute of ``self``; empty if some is out of sight."""
         owner = self.enclosing_class(at)
         found: list[cst.BaseExpression] = []
         if owner is None or self.set_outside(owner, name):
@@ -187,16 +183,12 @@ class SelfAttributes(Part):
         return [*found, *((None, value) for other, value in registered if may_be_same(other, name))]
 
     def set_outside(self, owner: cst.ClassDef, name: str) -> list[cst.BaseExpression]:
-        """Return the targets of assignments to an attribute ``name``
-        that may be one of the instances of a class.
-        """
+        """Return the targets of assignments to an attribute that may be one of a class's instances."""
         family = self.family(owner)
         return [b.target for b in self._bindings(name).get(None, ()) if self.may_belong(b.target, family)]
 
     def may_belong(self, attribute: cst.CSTNode, family: Collection[cst.ClassDef]) -> bool:
-        """Return whether ``net.conv``, written outside of every class,
-        may mean an attribute of these classes.
-        """
+        """Return whether ``net.conv``, outside of any class, may be an attribute of these classes."""
         if not isinstance(attribute, cst.Attribute) or self.self_class(attribute) is not None:
             return False
         value = self.module.value(attribute.value)
@@ -207,9 +199,7 @@ class SelfAttributes(Part):
 
 
 def part_of(value: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.BaseExpression | None:
-    """Return the part of an assigned expression that a target in an unpacking gets,
-    where the file shows it.
-    """
+    """Return the part of an assigned expression that a target of an unpacking gets, if it is shown."""
     for step in path:
         if not isinstance(value, (cst.Tuple, cst.List)) or step is None or step >= len(value.elements):
             return None

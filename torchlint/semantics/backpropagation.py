@@ -7,6 +7,7 @@ attributes, containers and the functions of the file; where in doubt, a value co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -62,8 +63,13 @@ _NEED_GRAPHS = frozenset({"retain_grad", "register_hook"})
 _FORWARD_HOOK = "register_forward_"
 _QUESTIONS = frozenset({"torch.is_grad_enabled", "torch.is_inference_mode_enabled"})
 _ABOUT_GRAPHS = ("grad_fn", "is_leaf", "requires_grad")
+_OF_FORWARD = "needs_input_grad"
+# What is refused for tensors with a graph, besides methods that write to parameters.
+_REFUSED = frozenset({"numpy.array", "numpy.asarray", "copy.deepcopy"})
+_IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_")
+_REFUSAL = re.compile(r"\b(RuntimeError|Exception|BaseException)\b")
 _ENCODERS = frozenset({f"torch.nn.Transformer{part}" for part in ("", "Encoder", "EncoderLayer")})
-_ASKING = (*_ABOUT_GRAPHS, "_enabled", "Transformer")
+_ASKING = (*_ABOUT_GRAPHS, _OF_FORWARD, "_enabled", "Transformer")
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "put", "setdefault"})
 # Calls into other files that train what they are given, by their names.
 _TRAINING = (Role.TRAINING, Role.LEARNING)
@@ -179,9 +185,7 @@ class Backpropagation(Part):
         return self._of_gradients.holds(node) or self._leads_elsewhere(node, "_of_gradients")
 
     def _leads_elsewhere(self, node: cst.CSTNode, reach: str) -> bool:
-        """Return whether ``node`` may call a function that leads to what is looked for,
-        in another file as well.
-        """
+        """Return whether ``node`` may call a function of any file that leads to what is looked for."""
         calls = self.tree.nodes_within(node, cst.Call)
         return any(self._leads(callee, reach) for call in calls for callee in self.module.callees(call))
 
@@ -235,9 +239,7 @@ class Backpropagation(Part):
                 return False
 
     def _trains_elsewhere(self, call: cst.Call, dotted: str) -> bool:
-        """Return whether another file is given a module
-        or an optimizer to train: ``fit_probe(head, features)``.
-        """
+        """Return whether another file gets a module or an optimizer to train: ``fit(head, features)``."""
         if not begins(_last_word(call.func), *_TRAINING) or self.module.callee(call) is not None:
             return False
         return not dotted.startswith("torch.") and any(
@@ -246,9 +248,7 @@ class Backpropagation(Part):
         )
 
     def _goes_along_graph(self, call: cst.Call, dotted: str) -> bool:
-        """Return whether code of another file, by its name,
-        wants gradients: ``adversary.perturb(images)``.
-        """
+        """Return whether code out of sight wants gradients, by its name: ``adversary.perturb(images)``."""
         if not call.args or dotted.startswith("torch.") or self.module.callee(call) is not None:
             return False
         func, last = call.func, _last_word(call.func)
@@ -263,9 +263,7 @@ class Backpropagation(Part):
         return named is not None and self.module.value(named).kind in (Kind.UNKNOWN, Kind.OBJECT)
 
     def _is_of_library(self, node: cst.BaseExpression) -> bool:
-        """Return whether an object is an attack, or the like,
-        of a library: ``atk = torchattacks.PGD(model)``.
-        """
+        """Return whether an object is an attack of a library: ``atk = torchattacks.PGD(model)``."""
         if not isinstance(node, cst.Name):
             return False
         made = (binding.value for binding in self.module.bindings(node) if not binding.path)
@@ -276,7 +274,10 @@ class Backpropagation(Part):
 
     @cached_property
     def asked_for(self) -> bool:
-        """Whether a file of the program asks if a tensor has a graph, or if autograd is on, or a hook may."""
+        """Whether a file of the program asks if a tensor has a graph, or if autograd is on, or a hook may.
+
+        A file that catches the error asks, too.
+        """
         others = () if self.link is None else self.link.companions(self, _ASKING)
         return any(each._asks for each in (self, *map(Backpropagation.of, others))) or self._hooks_ask
 
@@ -291,6 +292,10 @@ class Backpropagation(Part):
 
     @cached_property
     def _asks(self) -> bool:
+        if any(map(self._awaits_refusal, self.tree.nodes(cst.Try))):
+            return True
+        if any(map(self._tells_forward, self.tree.attributes_by_name.get(_OF_FORWARD, ()))):
+            return True
         for attribute in self.tree.nodes(cst.Attribute):
             if attribute.attr.value not in _ABOUT_GRAPHS:
                 continue
@@ -306,6 +311,26 @@ class Backpropagation(Part):
             not names.isdisjoint(_ENCODERS) and self.module.mentions("padding_mask")
         )
 
+    def _tells_forward(self, read: cst.Attribute) -> bool:
+        """Return whether a forward pass, which autograd may not record, is told what needs a gradient."""
+        function = self.module.function(read)
+        return not (isinstance(function, cst.FunctionDef) and function.name.value == "backward")
+
+    def _awaits_refusal(self, attempt: cst.Try) -> bool:
+        """Return whether a statement may be there to find out that a tensor has a graph."""
+        types = (handler.type for handler in attempt.handlers)
+        if all(each is not None and not _REFUSAL.search(self.module.source(each)) for each in types):
+            return False
+        for call in self.tree.nodes_within(attempt.body, cst.Call):
+            name = self.module.qualified(call.func)
+            if name in _REFUSED:
+                return True
+            if name is None and isinstance(call.func, cst.Attribute):
+                method = call.func.attr.value
+                if (method == "numpy" and not call.args) or _IN_PLACE.fullmatch(method):
+                    return True
+        return False
+
     # ------------------------------------------------------------------ what they reach
 
     def feeds(self, place: cst.BaseExpression) -> bool:
@@ -320,7 +345,7 @@ class Backpropagation(Part):
         ``log_probs.append(p)`` is none of ``log_probs = torch.cat(log_probs).detach()`` behind the loop.
         """
         name = start_of(place, cst.Subscript)
-        reaching = self.module.bindings(name) if isinstance(name, cst.Name) else ()
+        reaching = self.module.bindings(name)
         return reaching or self.keys(place)
 
     def is_loss(self, node: cst.BaseExpression) -> bool:
@@ -428,7 +453,7 @@ class Backpropagation(Part):
             else (summed.elt,)
         )
         for term in terms:
-            for binding in self.module.bindings(term) if isinstance(term, cst.Name) else ():
+            for binding in self.module.bindings(term):
                 if binding.kind is BindingKind.COMPREHENSION and binding.value is not None:
                     return _container_of(binding.value, binding.path)
             if isinstance(term, cst.Subscript) and isinstance(term.value, cst.Name):
@@ -460,9 +485,7 @@ class Backpropagation(Part):
         return any(place in each._reached.places for each in self._everywhere)
 
     def carries_graph(self, node: cst.BaseExpression) -> bool:
-        """Return whether the value of an expression holds a tensor with its graph,
-        as far as the file shows.
-        """
+        """Return whether an expression, as far as the file shows, holds a tensor with its graph."""
         value = self.module.value(node)
         if value.tensorlike:
             return value.graph is not Graph.DETACHED
@@ -498,9 +521,7 @@ class Backpropagation(Part):
 
     @remembered
     def keys(self, place: cst.BaseExpression) -> AbstractSet[Place]:
-        """Return the definitions behind a name, or the attribute,
-        that an expression (or its item) is kept in.
-        """
+        """Return the definitions, or the attribute, that keep an expression or one of its items."""
         start = start_of(place, cst.Subscript)
         if isinstance(start, cst.Attribute):
             return {start.attr.value: None}.keys()
@@ -650,9 +671,8 @@ class Backpropagation(Part):
 
     def _received(self, use: cst.Name) -> Iterator[Binding]:
         """Yield the parameters of a function of the file as which it is given a container."""
-        arg = self.tree.parent(use)
-        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if not isinstance(call, cst.Call):
+        call = self.tree.call_given(use)
+        if call is None:
             return
         for callee in self.module.callees(call):
             bound = self.module.inference.callgraph.bound_to(call, callee)
@@ -701,9 +721,7 @@ class Backpropagation(Part):
 
 
 def _container_of(iterable: cst.BaseExpression, path: tuple[object, ...]) -> cst.Name | None:
-    """Return the name of the container whose items a loop takes: those of ``x``,
-    ``x.values()``, ``x.items()``.
-    """
+    """Return the name of the container that a loop goes over: ``x``, ``x.values()``, ``x.items()``."""
     match iterable:
         case cst.Name() if not path:
             return iterable
@@ -716,9 +734,7 @@ def _container_of(iterable: cst.BaseExpression, path: tuple[object, ...]) -> cst
 
 
 def _has_weight(test: cst.BaseExpression, term: cst.BaseExpression) -> bool:
-    """Return whether a condition asks for a weight:
-    ``loss[k] * weights[k] for k in loss if k in weights``.
-    """
+    """Return whether a condition asks for a weight: ``weights[k] for k in loss if k in weights``."""
     if not isinstance(term, cst.BinaryOperation):
         return False
     factors = {_container_name(term.left), _container_name(term.right)}
@@ -743,9 +759,7 @@ def _owner_name(iterable: cst.BaseExpression) -> str | None:
 
 
 def _wants_gradients(dotted: str) -> bool:
-    """Return whether something of this full name asks for gradients;
-    helpers that draw or read pictures do not.
-    """
+    """Return whether something of this full name asks for gradients, unlike what draws or reads."""
     return dotted.startswith(_PREPARATION_MODULES) and ".utils." not in dotted
 
 

@@ -169,9 +169,7 @@ class BoundCall:
     _bindings: tuple[_Binding, ...] = field(repr=False)
 
     def get(self, name: str) -> Argument:
-        """Return what the call passes for the parameter ``name``;
-        unknown where overloads that fit disagree.
-        """
+        """Return what the call passes for a parameter; unknown where overloads that fit disagree."""
         first = self._bindings[0].get(name)
         return first if all(other.get(name) == first for other in self._bindings[1:]) else _UNKNOWN
 
@@ -250,9 +248,7 @@ class _Passed:
 
 
 def _literal_pairs(value: cst.BaseExpression) -> dict[str, cst.BaseExpression] | None:
-    """Return the keywords in ``{"name": value}`` or ``dict(name=value)``;
-    None if they are not all spelt out.
-    """
+    """Return the keywords in ``{"name": value}`` or ``dict(name=value)``; None if some are open."""
     pairs: dict[str, cst.BaseExpression] = {}
     match value:
         case cst.Dict(elements=elements):
@@ -412,9 +408,7 @@ def either(ways: Sequence[BoundCall]) -> BoundCall:
 
 
 def signature_of_function(function: cst.FunctionDef | cst.Lambda, *, bound: bool = False) -> Signature:
-    """Return the signature that a ``def`` or ``lambda`` declares;
-    ``bound`` leaves out ``self`` or ``cls``.
-    """
+    """Return the signature of a ``def`` or ``lambda``; ``bound`` leaves out ``self`` or ``cls``."""
     declared = function.params
     parameters = [_declared(p, ParameterKind.POSITIONAL_ONLY) for p in declared.posonly_params]
     parameters += [_declared(p, ParameterKind.POSITIONAL) for p in declared.params]

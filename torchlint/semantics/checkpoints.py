@@ -9,7 +9,6 @@ import libcst as cst
 
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -42,8 +41,6 @@ PUBLISHED = (
 """Words one of which is in the text of a file that loads weights that somebody else has trained."""
 _LOADING = frozenset({"load_state_dict", "load_checkpoint", "load_from_checkpoint", "load_weights"})
 _LOADING_FUNCTIONS = frozenset({"torch.load", "safetensors.torch.load_file", "safetensors.torch.load_model"})
-# Words one of which is in the text of a file that trains.
-_TRAINING = (".backward(", "training_step", ".fit(", "Trainer")
 STORED = (".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".tar", ".pkl")
 """How the names of files with weights end."""
 
@@ -72,10 +69,10 @@ def loads_published_weights(module: Module) -> bool:
     A function for that is called, an option asks for them, their address is there, a model loads itself, or
     inherits how to.
     """
-    return next(_published(module), None) is not None
+    return next(published(module), None) is not None
 
 
-def _published(module: Module) -> Iterator[cst.CSTNode]:
+def published(module: Module) -> Iterator[cst.CSTNode]:
     """Yield what says that models are filled with weights that somebody else has trained."""
     tree = module.tree
     for name in tree.nodes(cst.Name):
@@ -93,34 +90,8 @@ def _published(module: Module) -> Iterator[cst.CSTNode]:
     yield from (text for text in tree.nodes(cst.SimpleString) if is_stored_weights(text.raw_value))
 
 
-@remembered
-def trains_from_scratch(module: Module) -> bool:
-    """Return whether the program trains the models of a file itself,
-    and nobody has published weights for them.
-
-    Weights of a library's models, such as the features of a perceptual loss, are not theirs.
-    """
-    files = (module, *module.companions(*PUBLISHED))
-    return module.mentions(*_TRAINING) and all(
-        _fills_model_of_library(each, node) for each in files for node in _published(each)
-    )
-
-
-def _fills_model_of_library(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a node stands in the call that makes a model that only a library defines."""
-    return any(
-        isinstance(call, cst.Call)
-        and module.qualified(call.func) is not None
-        and module.value(call.func).definition is None
-        and module.value(call).kind is Kind.MODULE
-        for call in (node, *module.tree.ancestors(node))
-    )
-
-
 def _is_loaded_by_heirs(module: Module, definition: cst.ClassDef) -> bool:
-    """Return whether a class inherits, also from one of another file,
-    how it is filled with published weights.
-    """
+    """Return whether a class inherits how it is filled with published weights."""
     lineage = module.classes.info(definition).lineage[1:]
     return any(
         "from_pretrained" in info.methods

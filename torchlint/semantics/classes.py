@@ -118,9 +118,7 @@ class ClassInfo:
         return any(name in self.bases for name in names)
 
     def method(self, name: str) -> cst.FunctionDef | None:
-        """Return the method that an instance answers to this name with,
-        if a class of this file defines it.
-        """
+        """Return the method that instances have under this name, if a class of this file defines it."""
         for info in self.lineage:
             if name in info.methods:
                 return info.methods[name]
@@ -218,9 +216,7 @@ class Classes:
         return any((binding.imported or "").partition(".")[0] in _LIGHTNING_PACKAGES for binding in bindings)
 
     def _asks_itself_as_module(self, methods: dict[str, cst.FunctionDef]) -> bool:
-        """Return whether a method asks where the parameters of its own instance are:
-        ``next(self.parameters())``.
-        """
+        """Return whether a method asks where its own parameters are: ``next(self.parameters())``."""
         if "parameters" in methods or not self.tree.mentions("next(self.parameters())"):
             return False
         return any(
@@ -323,9 +319,7 @@ class Classes:
         return not any(self.has_own(each.node, attr) for each in info.lineage)
 
     def has_own(self, node: cst.ClassDef, attr: str) -> bool:
-        """Return whether a class itself, or something else in its file,
-        gives an attribute to its instances.
-        """
+        """Return whether a class, or code in its file, gives an attribute to its instances."""
         names = self.names
         return attr in names.scope_of(node).bindings or attr in names.attributes
 
@@ -346,7 +340,7 @@ class Classes:
         if init is not None:
             assigned = [b for b in self.attribute_bindings(info, attr) if b.value is not None]
             value = assigned[0].value if len(assigned) == 1 else None
-            bindings = self.names.bindings(value) if isinstance(value, cst.Name) else ()
+            bindings = self.names.bindings(value) if value is not None else ()
             parameters = [each.name.value for each in init.params.params[1:]]
             if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
                 return None
@@ -358,6 +352,17 @@ class Classes:
         if attr not in fields:
             return None
         return attr, fields.index(attr) if len(info.lineage) == 1 and not info.opaque else None
+
+    def field_of(self, definition: cst.ClassDef, argument: cst.Arg, call: cst.Call) -> str | None:
+        """Return the field that an argument fills of a class without a constructor of its own."""
+        info = self.info(definition)
+        if info.method("__init__") is not None or argument.star:
+            return None
+        fields = [field for each in reversed(info.lineage) for field in _fields(each.node)]
+        if argument.keyword is not None:
+            return argument.keyword.value if argument.keyword.value in fields else None
+        place = next(i for i, other in enumerate(call.args) if other is argument)
+        return fields[place] if place < len(fields) else None
 
     @cached_property
     def _assigned(self) -> dict[tuple[cst.ClassDef, str], list[AttributeBinding]]:
@@ -422,5 +427,4 @@ def _wrapping(method: cst.FunctionDef) -> str | None:
 
 def is_property(method: cst.FunctionDef) -> bool:
     """Return whether a method is read like an attribute."""
-    made = [d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in method.decorators]
-    return any(last_name(node) in ("property", "cached_property") for node in made)
+    return any(last_name(each.decorator) in ("property", "cached_property") for each in method.decorators)

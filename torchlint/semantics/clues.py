@@ -74,9 +74,7 @@ class Clues:
         return found
 
     def used_attributes(self, node: cst.CSTNode) -> set[str]:
-        """Return the attributes that this variable is asked for: in its function,
-        or for ``self.x`` in its class.
-        """
+        """Return the attributes that a variable is asked for, in its function or, for ``self.x``, class."""
         return self._used(node).attributes
 
     @cached_property
@@ -134,9 +132,7 @@ class Clues:
 
     @remembered
     def _remade(self, home: Scope, name: str) -> frozenset[Binding]:
-        """Return the assignments that give a variable the result of a function of torch,
-        if there are others.
-        """
+        """Return the assignments of a function of torch's result to a variable, if there are others."""
         bindings = home.bindings.get(name, [])
         made = frozenset(filter(self._is_made_by_torch, bindings))
         return made if len(made) < len(bindings) else frozenset()
@@ -154,7 +150,7 @@ class Clues:
         remade, found = self._remade(home, spelt).difference(bindings), _Used()
         for use in (self._used_by_home(spelt).get(home) or _UNUSED).places:
             owner = use[0].value if isinstance(use[0], cst.Attribute) else None
-            seen = self.names.bindings(owner) if isinstance(owner, cst.Name) else ()
+            seen = self.names.bindings(owner)
             if not seen or not remade.issuperset(seen):
                 found.places.append(use)
                 found.attributes.add(use[1])
@@ -179,15 +175,15 @@ class Clues:
         others: list[cst.BaseExpression] = []
         for use in self.names.uses(binding):
             # What a loop goes over may as well be pictures, which are arrays.
-            given = binding.kind is BindingKind.PARAMETER and not self.may_be_picture(use)
-            if given and self._is_cut(use):
+            promised = binding.kind is BindingKind.PARAMETER and not self.may_be_picture(use)
+            if promised and self._is_cut(use):
                 return True, []
-            compared = self._comparison_of(use) if given else None
+            compared = self._comparison_of(use) if promised else None
             if compared is not None and self._is_asked_as_tensor(compared):
                 return True, []
-            argument = self.tree.parent(use if compared is None else compared)
-            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-            if not isinstance(call, cst.Call) or call.args[0] is not argument or call.args[0].star:
+            given = use if compared is None else compared
+            call = self.tree.call_given(given)
+            if call is None or call.args[0].value is not given or call.args[0].star:
                 continue
             qualified = self.names.qualified(call.func)
             if qualified is not None:
@@ -204,15 +200,12 @@ class Clues:
 
     @remembered
     def packed_by(self, binding: Binding) -> bool:
-        """Return whether ``pack_padded_sequence`` is given a variable as the lengths,
-        which it takes from host memory only.
-        """
+        """Return whether a variable is the lengths, on the host, of ``pack_padded_sequence``."""
         if not self.tree.mentions("pack_padded_sequence"):
             return False
         for use in self.names.uses(binding):
-            argument = self.tree.parent(use)
-            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-            if isinstance(call, cst.Call) and argument in call.args[1:2]:
+            call = self.tree.call_given(use)
+            if call is not None and any(argument.value is use for argument in call.args[1:2]):
                 if self.names.qualified(call.func) == "torch.nn.utils.rnn.pack_padded_sequence":
                     return True
         return False
@@ -277,9 +270,7 @@ class Clues:
         return UNKNOWN
 
     def _is_cut_and_copied(self, node: cst.CSTNode) -> bool:
-        """Return whether the function writes ``x[:, 4].cpu()``: arrays have such slices,
-        but are on the host.
-        """
+        """Return whether it is ``x[:, 4].cpu()``: arrays have such slices, but are on the host."""
         spelt = dotted_text(node) if self._copied_slices else None
         if spelt is None or spelt not in self._copied_slices:
             return False

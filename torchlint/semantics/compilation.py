@@ -10,7 +10,6 @@ and nothing runs: whatever makes the host wait for the device, or copies from pa
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -20,14 +19,15 @@ import libcst as cst
 from torchlint.semantics.api.compiler import ASKS_COMPILER, DISABLERS
 from torchlint.semantics.api.frameworks import COMPILERS
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import FUNCTIONS, Function
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.identifiers import setting_default, switch_default
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
+from torchlint.semantics.reach import ways_in
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, onward, sole, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import given_as, keywords, last_name, parts_of_display
 from torchlint.semantics.values import MISSING, Kind, Value
 
 Maker: TypeAlias = "cst.Call | cst.Decorator"
@@ -93,27 +93,15 @@ class Compilation(Part):
 
     @remembered
     def _reach(self, function: Function) -> Region | None:
-        waiting: deque[tuple[Function, tuple[cst.Call, ...]]] = deque([(function, ())])
-        seen: set[Function] = {function}
-        while waiting:
-            current, path = waiting.popleft()
-            if self._left_alone(current):
-                continue
+        for current, way in ways_in(self.module, function, self._left_alone):
             maker = self.entries.get(current)
             if maker is not None:
-                return Region(current, maker, path)
-            for call in self.module.callers(current):
-                outer = self.module.function(call)
-                if outer is not None and outer not in seen:
-                    seen.add(outer)
-                    waiting.append((outer, (call, *path)))
+                return Region(current, maker, way)
         return None
 
     @remembered
     def _left_alone(self, function: Function) -> bool:
-        """Return whether the compiler is kept out of a function,
-        or the function asks whether it is compiled.
-        """
+        """Return whether a function is kept from the compiler, or asks whether it is compiled."""
         disabling = (self, *map(Compilation.of, self.module.companions("disable", "allow_in_graph")))
         if any(function in each._disabled for each in disabling):
             return True
@@ -140,9 +128,7 @@ class Compilation(Part):
         return found
 
     def _keeps_out(self, decorator: cst.BaseExpression) -> bool:
-        """Return whether a decorator keeps the compiler out, by its body,
-        or by its name if that is not shown.
-        """
+        """Return whether a decorator keeps the compiler out, by its body or, unseen, by its name."""
         name = last_name(decorator)
         made = self.module.value(decorator).definition
         if not isinstance(made, cst.FunctionDef):
@@ -223,12 +209,8 @@ class Compilation(Part):
         return self.module.qualified(made) in COMPILERS
 
     def _switched_off(self, call: cst.Call) -> bool:
-        return any(
-            arg.keyword is not None
-            and arg.keyword.value == "disable"
-            and self.module.value(arg.value).constant is True
-            for arg in call.args
-        )
+        disabled = keywords(call).get("disable")
+        return disabled is not None and self.module.value(disabled).constant is True
 
     def _run_by(self, value: Value) -> Iterator[Function]:
         """Yield the functions of the file that run when something is called."""
@@ -247,14 +229,7 @@ class Compilation(Part):
 
 def _given(call: cst.Call) -> cst.BaseExpression | None:
     """Return what a compiler is given: the first argument, or ``model=``."""
-    for position, arg in enumerate(call.args):
-        if arg.star:
-            return None
-        if (arg.keyword is None and position == 0) or (
-            arg.keyword is not None and arg.keyword.value == "model"
-        ):
-            return arg.value
-    return None
+    return given_as(call, "model", 0)
 
 
 CAPTURING = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph"})
@@ -309,33 +284,19 @@ class Capture(Part):
     @remembered
     def _reached(self, function: Function) -> CapturedRegion | None:
         """Return how what a function does comes to be captured, by its callers."""
-        waiting: deque[tuple[Function, tuple[cst.Call, ...]]] = deque([(function, ())])
-        seen: set[Function] = {function}
-        while waiting:
-            current, path = waiting.popleft()
-            home = Capture.of(self.module.home(current))
-            if home._asks(current):
-                continue
-            maker = home._graphed.get(current)
+        for current, way in ways_in(self.module, function, self._asks):
+            maker = Capture.of(self.module.home(current))._graphed.get(current)
             if maker is not None:
-                return CapturedRegion(maker, path)
+                return CapturedRegion(maker, way)
             for call in self.module.callers(current):
-                around = Capture.of(self.module.home(call))
-                maker = around._around(call)
+                maker = Capture.of(self.module.home(call))._around(call)
                 if maker is not None:
-                    return CapturedRegion(maker, (call, *path))
-                outer = around.module.function(call)
-                if outer is not None and outer not in seen:
-                    seen.add(outer)
-                    waiting.append((outer, (call, *path)))
+                    return CapturedRegion(maker, (call, *way))
         return None
 
     def _asks(self, function: Function) -> bool:
         """Return whether a function asks if it is being captured, and so knows what it does."""
-        return any(
-            isinstance(part, cst.Name) and part.value == _ASKING
-            for part in self.tree.descendants(function.body)
-        )
+        return _ASKING in self.module.home(function).tree.names_in(function.body)
 
     def _surely_runs(self, node: cst.CSTNode, region: CapturedRegion) -> bool:
         for place in (node, *region.path):
@@ -363,26 +324,11 @@ class Capture(Part):
         for call in self.tree.calls_by_name.get("make_graphed_callables", ()):
             if not call.args or call.args[0].star or self.module.qualified(call.func) not in GRAPHING:
                 continue
-            given = call.args[0].value
-            each = (
-                [element.value for element in given.elements]
-                if isinstance(given, (cst.Tuple, cst.List))
-                else [given]
-            )
-            for callable_ in each:
-                function = _run_by(self.module, callable_)
+            for graphed in parts_of_display(call.args[0].value):
+                function = self.module.inference.callgraph.run_by(self.module.value(graphed))
                 if function is not None:
                     found.setdefault(function, call)
         return found
-
-
-def _run_by(module: Module, node: cst.BaseExpression) -> Function | None:
-    """Return the function that runs when a function, or an instance of a module, is called."""
-    value = module.value(node)
-    definition = value.definition
-    if isinstance(definition, cst.ClassDef) and value.kind is Kind.MODULE:
-        return module.home(definition).classes.info(definition).method("forward")
-    return definition if isinstance(definition, FUNCTIONS) else None
 
 
 def captured(module: Module, node: cst.CSTNode) -> bool:

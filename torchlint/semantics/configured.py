@@ -28,7 +28,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.names import canonical
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Item, Path, Source, Through, onward, sole, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, parts_of_display
 from torchlint.semantics.values import MISSING
 
 _READERS = frozenset(
@@ -139,16 +139,12 @@ def instantiated(module: Module, call: cst.Call) -> str | None:
 
 
 def parses_file(call: cst.Call) -> bool:
-    """Return whether a call is like ``parser.parse_yaml_file(…)``,
-    which makes arguments of all that a file says.
-    """
+    """Return whether a call makes arguments of what a file says: ``parser.parse_yaml_file(…)``."""
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PARSING_FILES
 
 
 def parses_training_arguments(module: Module, call: cst.Call) -> bool:
-    """Return whether a call is ``parse_json_file``
-    or ``parse_yaml_file`` of a parser of training arguments.
-    """
+    """Return whether a call parses a file of training arguments: ``parser.parse_json_file(…)``."""
     if not parses_file(call) or not isinstance(call.func, cst.Attribute):
         return False
     parser = call.func.value
@@ -157,8 +153,7 @@ def parses_training_arguments(module: Module, call: cst.Call) -> bool:
         parser = binding.value if binding is not None and binding.value is not None else parser
     if not isinstance(parser, cst.Call) or last_name(parser.func) != "HfArgumentParser" or not parser.args:
         return False
-    kinds = parser.args[0].value
-    listed = [e.value for e in kinds.elements] if isinstance(kinds, (cst.Tuple, cst.List)) else [kinds]
+    listed = parts_of_display(parser.args[0].value)
     return any(is_training_arguments(module.qualified(kind) or "") for kind in listed)
 
 

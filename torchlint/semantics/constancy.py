@@ -94,9 +94,7 @@ def same_later(
 
 
 def unwritten(module: Module, name: cst.Name) -> bool:
-    """Return whether the object that a name was given is read as it was made:
-    nothing wrote to it in between.
-    """
+    """Return whether nothing has written to the object of a name since it was made."""
     bindings = module.bindings(name)
     if len(bindings) != 1 or not _follows(module, bindings[0].node, name):
         return False
@@ -119,9 +117,7 @@ def _around(module: Module, node: cst.CSTNode) -> tuple[list[cst.CSTNode], ...]:
 
 
 def _moment(module: Module, node: cst.CSTNode) -> int:
-    """Return when a node has been evaluated,
-    on a scale on which the node of number ``n`` begins at ``2 * n``.
-    """
+    """Return when a node has been evaluated, where the node of number ``n`` begins at ``2 * n``."""
     return 2 * module.tree.last(node) + 1
 
 
@@ -147,9 +143,7 @@ class _Interval(NamedTuple):
     def keeps(self, read: cst.Name | cst.Attribute, at: cst.CSTNode) -> bool:
         """Return whether a variable, and what it names, stay what they are."""
         if isinstance(read, cst.Attribute):
-            called = self.module.tree.parent(read)
-            method = isinstance(called, cst.Call) and called.func is read
-            if method and read.attr.value not in self.module.names.attributes:
+            if self.module.tree.is_called(read) and read.attr.value not in self.module.names.attributes:
                 return True  # what is read is the owner
             return not self._changes(read.attr.value) and not self._gives_away(read)
         names = self.module.names
@@ -264,9 +258,7 @@ def _settings(module: Module, variable: Variable) -> list[Change]:
 
 @remembered
 def _writes(module: Module, leader: Variable) -> list[Change]:
-    """Return all that may write to what a variable names, and those that share its memory,
-    in the order of time.
-    """
+    """Return all that may write to what a variable names or shares, in the order of time."""
     found: list[Change] = []
     for other in _groups(module).get(leader, [leader]):
         for read in _reads_of(module, other):
@@ -334,9 +326,7 @@ _WITHOUT_MEMORY = (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.SHAPE, Kind.DTYPE, 
 
 
 def _written_by(module: Module, use: Use) -> Verdict[cst.CSTNode]:
-    """Return what may write to the object that is used, right where it is;
-    what is of its memory counts, too.
-    """
+    """Return what may write to an object, or to what shares its memory, right where it is used."""
     match use.kind:
         case UseKind.AUGMENTED:
             return use.by
@@ -421,9 +411,7 @@ def _is_plain_layer(module: Module, call: cst.Call) -> bool:
 
 @remembered
 def _groups(module: Module) -> dict[Variable, list[Variable]]:
-    """Return the variables whose objects may be one, or share memory,
-    by the one that stands for all of them.
-    """
+    """Return the variables that may share memory, by the one that stands for all of them."""
     groups: dict[Variable, list[Variable]] = {}
     for variable, leader in _sharing(module).items():
         groups.setdefault(leader, []).append(variable)
@@ -432,9 +420,7 @@ def _groups(module: Module) -> dict[Variable, list[Variable]]:
 
 @remembered
 def _sharing(module: Module) -> dict[Variable, Variable]:
-    """Return what stands for the variables that may share memory, by each of them;
-    those alone are left out.
-    """
+    """Return for each variable the one that stands for all that may share memory with it."""
     leaders: dict[Variable, Variable] = {}
 
     def leader(variable: Variable) -> Variable:
@@ -548,9 +534,7 @@ def _is_opaque(module: Module, call: cst.Call) -> bool:
 
 @remembered
 def _actions(module: Module, function: Function | None) -> list[Change]:
-    """Return the calls of a function that do more than to compute: that draw random numbers,
-    or are not shown.
-    """
+    """Return the calls of a function that do more than compute: draw numbers, say, or are unseen."""
     return _changes_by(module, (call for call in module.calls_in(function) if _acts(module, call)))
 
 

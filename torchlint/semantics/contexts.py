@@ -131,9 +131,7 @@ _BY_PURPOSE: Final = frozenset({Context.PLOTTING, Context.TEACHING, Context.BENC
 
 
 def context(module: Module, node: cst.CSTNode) -> Context | None:
-    """Return what a place is there for, if that makes its speed of little account;
-    None for all other code.
-    """
+    """Return what a place is there for, if that makes its speed of little account."""
     return Contexts.of(module).context(node)
 
 
@@ -391,9 +389,7 @@ class Contexts(Part):
             yield _Act.MAKES_UP
 
     def _trains_elsewhere(self, call: cst.Call, name: str) -> bool:
-        """Return whether a call trains in code that is not shown:
-        ``trainer.fit(model)``, ``train_epoch(model)``.
-        """
+        """Return whether a call trains in unseen code: ``trainer.fit(model)``, ``train_epoch(model)``."""
         if self.module.callees(call):
             return False
         if isinstance(call.func, cst.Attribute):
@@ -408,9 +404,7 @@ class Contexts(Part):
     # ------------------------------------------------------------------ parts of functions
 
     def _in_region(self, node: cst.CSTNode) -> Context | None:
-        """Return the context of the loop, the block or the call around a node that is there
-        for one purpose.
-        """
+        """Return the context of a loop, block or call around a node that is there for one purpose."""
         flow = self.module.flow
         statement = flow.statement(node)
         for around in self.tree.ancestors(node):
@@ -442,7 +436,9 @@ class Contexts(Part):
 
     @remembered
     def _is_drawn(self, block: cst.For | cst.If) -> bool:
-        """Return whether each run of a loop, or of a branch, draws something, and trains nothing."""
+        """Return whether each run of a loop, or of a branch, draws something, and trains nothing;
+        nor does what draws go through data.
+        """
         body = block.body
         drawing = any(
             not self.module.flow.is_conditional(call, within=block)
@@ -451,7 +447,10 @@ class Contexts(Part):
         if not drawing:
             return False
         acts = self._acts_in(body, self.tree.nodes(cst.Call))
-        return _Act.TRAINS not in acts and not (isinstance(block, cst.For) and self._goes_over_data(block))
+        if isinstance(block, cst.If):
+            # ``if __name__ == "__main__":`` evaluates, and draws what comes of it.
+            return acts.isdisjoint(_WORKING)
+        return _Act.TRAINS not in acts and not self._goes_over_data(block)
 
     @cached_property
     def _drawing(self) -> list[cst.Call]:
@@ -506,9 +505,7 @@ class Contexts(Part):
         return self._rounds_are_alike(loop)
 
     def _rounds_are_alike(self, loop: cst.For) -> bool:
-        """Return whether each round of a loop computes the same: nothing is handed on,
-        and nothing counted off.
-        """
+        """Return whether all rounds of a loop compute the same: none hands on or counts anything."""
         tree = self.tree
         if any(tree.nodes_within(loop.body, kind) for kind in (cst.For, cst.While)):
             return False
@@ -518,9 +515,7 @@ class Contexts(Part):
         return not any(self._changes(loop, name) for name in tree.nodes_within(loop.body, cst.Name))
 
     def _changes(self, loop: cst.For, name: cst.Name) -> bool:
-        """Return whether a variable that is read in a loop comes from the round before,
-        or counts the rounds.
-        """
+        """Return whether a variable read in a loop comes from the round before, or counts the rounds."""
         if not self.module.names.is_read(name):
             return False
         bindings = self.module.bindings(name)
@@ -562,9 +557,7 @@ def _required(function: Function) -> bool:
 
 
 def _makes_up(module: Module, qualified: str, call: cst.Call) -> bool:
-    """Return whether a call makes a tensor of which the program spells the sizes:
-    ``torch.rand(1, 3, 224, 224)``.
-    """
+    """Return whether a call makes a tensor of spelt sizes: ``torch.rand(1, 3, 224, 224)``."""
     sizes = [arg for arg in call.args if arg.keyword is None] if qualified in _MAKING_UP else []
     parts = (part for size in sizes for part in module.tree.descendants(size))
     unknown = (part for part in parts if isinstance(part, (cst.Name, cst.Attribute, cst.Call)))

@@ -37,16 +37,12 @@ def goes_over_data(name: str | None) -> bool:
 
 
 def says_host(name: str) -> bool:
-    """Return whether this is called after the host;
-    the ``batch_sizes`` of a packed sequence are always there.
-    """
+    """Return whether a name is one of the host, as are ``batch_sizes`` of a packed sequence."""
     return has(name, Role.HOST, Role.CPU) or name == "batch_sizes"
 
 
 def is_noise_level(attribute: str, owner: str) -> bool:
-    """Return whether an attribute is a table of noise levels,
-    which diffusion schedulers keep in host memory.
-    """
+    """Return whether an attribute is a table of noise levels, which schedulers keep on the host."""
     return begins(attribute, Role.NOISE_LEVEL) and ends(owner, Role.SCHEDULER)
 
 
@@ -59,9 +55,7 @@ def names_accelerator(text: str) -> bool:
 
 
 def uses_model(name: str) -> bool:
-    """Return whether a method of this name is called from outside to use the model;
-    what decodes may be a part.
-    """
+    """Return whether a method of this name is called from outside to use the model."""
     return not name.startswith("_") and begins(name, Role.GENERATION, Role.SAMPLING, Role.PREDICTION)
 
 
@@ -163,9 +157,7 @@ _OLDER_WORDS = frozenset({"less", "lt", "le", "lte", "older", "before", "old", "
 
 
 def newer_by_name(name: str) -> bool | None:
-    """Return whether ``TORCH_GREATER_EQUAL_2_0`` and the like are true of newer releases;
-    None if not clear.
-    """
+    """Return whether a name such as ``TORCH_GREATER_EQUAL_2_0`` is true of newer releases."""
     said = {*words(name)}
     newer, older = not said.isdisjoint(_NEWER_WORDS), not said.isdisjoint(_OLDER_WORDS)
     return None if newer is older else newer
@@ -235,9 +227,7 @@ def _imported(names: Names) -> Iterator[tuple[str, str]]:
 
 
 def _stands_in(imported: tuple[str, str]) -> bool:
-    """Return whether a package has torch's place in a file:
-    ``import needle as torch``, ``import needle.nn``.
-    """
+    """Return whether a package is imported in torch's place: ``import needle as torch``."""
     dotted, name = imported
     if dotted.startswith("."):
         return False

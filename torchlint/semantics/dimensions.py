@@ -14,7 +14,7 @@ from torchlint.semantics.lexicon import Role, ends, names_criterion, names_loss
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import Through, onward, returns, sole, traced
-from torchlint.semantics.spellings import is_none, last_name
+from torchlint.semantics.spellings import is_none, last_name, positional
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -141,16 +141,12 @@ def rank(module: Module, node: cst.BaseExpression) -> int | None:
 
 
 def adds_dimension(item: cst.BaseSlice) -> bool:
-    """Return whether an item of a subscript is ``None``,
-    which gives a tensor a dimension of size one there.
-    """
+    """Return whether an item of a subscript is ``None``, which adds a dimension of size one."""
     return isinstance(item, cst.Index) and is_none(item.value)
 
 
 def has_dimensions(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a tensor certainly has one dimension at least: what is made of a list has,
-    however deep.
-    """
+    """Return whether a tensor certainly has a dimension, as what is made of a list does."""
     if rank(module, node):
         return True
     made = module.value(node).origin
@@ -201,9 +197,7 @@ def _rank(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] |
 
 
 def _of_part(module: Module, node: cst.CSTNode, path: Path) -> int | None:
-    """Return the rank of a part of what an expression gives:
-    of the values and indices that ``topk`` finds.
-    """
+    """Return the rank of a part of a result: of the values and indices that ``topk`` finds."""
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="topk" | "sort"))) if (
             path in ((0,), (1,)) and module.qualified(node.func) is None
@@ -263,7 +257,7 @@ def _of_function(module: Module, call: cst.Call, name: str) -> int | list[Source
 
 
 def _of_method(module: Module, call: cst.Call, owner: cst.BaseExpression, name: str) -> int | list[Source]:
-    given = [arg.value for arg in call.args if arg.keyword is None]
+    given = positional(call)
     if any(arg.star for arg in call.args):
         return _OPEN
     if name in _REDUCING and not call.args:
@@ -296,7 +290,7 @@ def _nesting(module: Module, data: cst.BaseExpression) -> int | list[Source]:
 
 def _count_of_sizes(module: Module, call: cst.Call, most: int | None = None) -> int:
     """Return how many sizes a factory is given, one by one or in a tuple: ``zeros(n)``, ``zeros((n,))``."""
-    sizes = [arg.value for arg in call.args if arg.keyword is None][:most]
+    sizes = positional(call)[:most]
     if not sizes:
         sizes = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "size"]
     if len(sizes) == 1:

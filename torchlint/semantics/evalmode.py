@@ -55,9 +55,7 @@ _PARTS = frozenset({"parameters", "named_parameters"})
 
 
 def _counts_batches(name: str | None) -> bool:
-    """Return whether something of this name is how many batches an epoch has:
-    ``len``, ``steps_per_epoch``.
-    """
+    """Return whether a name is that of a number of batches in an epoch: ``steps_per_epoch``."""
     if has(name, Role.EPOCH):
         return has(name, Role.ITERATION)
     return ends(name, Role.LENGTH) or (begins(name, Role.NUMBER) and ends(name, Role.BATCH, Role.LOADER))
@@ -72,9 +70,7 @@ class LeftEvaluating:
 
 
 def left_evaluating(module: Module, call: cst.Call) -> LeftEvaluating | None:
-    """Return how the model that a call puts into evaluation mode is trained on in it;
-    None if that is not proved.
-    """
+    """Return how a model is trained on in the evaluation mode that a call sets, if that is proved."""
     assert isinstance(call.func, cst.Attribute)
     if has(last_name(call.func.value), Role.COPY):
         return None
@@ -98,9 +94,7 @@ class _Search:
         self.tree = module.tree
 
     def trained_on(self, event: Event, model: Subject) -> Event | None:
-        """Return the step that trains the model on; None if anything may put it back,
-        or keeps it as it is meant.
-        """
+        """Return the step that trains the model on; None if the mode may be reset, or is meant."""
         iteration = self.iteration
         steps = [step for step in iteration.of(Act.STEP) if step.subject is not None]
         backwards = iteration.of(Act.BACKWARD)
@@ -197,9 +191,7 @@ class _Search:
         return self._is_used_between(event, model, backwards)
 
     def _in_different_phases(self, event: Event, backward: Event) -> bool:
-        """Return whether a loop within the iteration runs the two by turns:
-        ``for phase in ("train", "val")``.
-        """
+        """Return whether an inner loop runs the two by turns: ``for phase in ("train", "val")``."""
         return any(
             self._excludes(one, other)
             for one in self._conditions(event.outermost)
@@ -234,9 +226,7 @@ class _Search:
                 return False
 
     def _is_used_between(self, event: Event, model: Subject, backwards: list[Event]) -> bool:
-        """Return whether something is predicted between an event
-        and the training: ``translate(model, example)``.
-        """
+        """Return whether an event and the training have a prediction in between: ``translate(model)``."""
         order = self.tree.order
         training = min(order[backward.outermost] for backward in backwards)
         used = (call for call in self.tree.nodes(cst.Call) if order[event.outermost] < order[call] < training)
@@ -265,9 +255,7 @@ class _Search:
         )
 
     def _picks_one(self, test: cst.BaseExpression, counters: set[str], *, otherwise: bool) -> bool:
-        """Return whether it is ``epoch == epochs - 1``, ``(i + 1) % len(loader) == 0``: the last iteration,
-        or one of its own.
-        """
+        """Return whether it picks one iteration: ``epoch == epochs - 1``, ``(i + 1) % len(loader) == 0``."""
         nodes = list(self.tree.descendants(test))
         modulo = [
             n for n in nodes if isinstance(n, cst.BinaryOperation) and isinstance(n.operator, cst.Modulo)
@@ -280,9 +268,7 @@ class _Search:
         return (counted and not modulo and any(isinstance(n, picking) for n in nodes)) or last
 
     def _meant(self, model: Subject) -> bool:
-        """Return whether the model is in evaluation mode before the loop already,
-        so that it is trained in it.
-        """
+        """Return whether the model is in evaluation mode before the loop already: it is trained in it."""
         order = self.tree.order
         loop = self.iteration.loop
         function = self.module.function(loop)
@@ -339,9 +325,7 @@ class _Search:
         return self.tree.contains(self.iteration.loop, origin) or function in self.iteration.functions
 
     def _depends_on_mode(self, model: Subject) -> bool:
-        """Return whether the model computes something else in evaluation mode,
-        as far as the file shows it.
-        """
+        """Return whether the model, as far as the file shows it, differs in evaluation mode."""
         seen: set[cst.CSTNode] = set()
         definition = model.value.definition
         waiting: list[cst.CSTNode] = [definition] if definition is not None else []

@@ -189,9 +189,7 @@ def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
 
 
 def _has_declared_names(module: Module) -> bool:
-    """Return whether the file has tensors that the configuration says are on an accelerator,
-    or are copied there.
-    """
+    """Return whether the configuration declares tensors of the file to be on an accelerator."""
     patterns = (*module.settings.device_names, *module.settings.known_async_helpers)
     return bool(patterns) and any(
         is_declared(module.names, node, patterns)
@@ -356,9 +354,7 @@ def _is_made(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -
 
 
 def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
-    """Return whether the file trains: it builds an optimizer,
-    in no class that only others make objects of.
-    """
+    """Return whether the file trains: it builds an optimizer, in no class that only others use."""
     for call in tree.nodes(cst.Call):
         if isinstance(tree.parent(call), cst.Assign) and inference.value(call).kind is Kind.OPTIMIZER:
             owner = tree.enclosing(call, cst.ClassDef)
@@ -368,8 +364,15 @@ def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
 
 
 def default_dtype_changes(module: Module) -> bool:
-    """Return whether a program or a test changes the dtype, and perhaps the device,
-    of tensors made without one.
-    """
+    """Return whether a program or a test changes the dtype, or device, that tensors get by default."""
     words = ("set_default_dtype", "set_default_tensor_type")
+    return module.mentions(*words) or (module.link is not None and module.link.has_anywhere(words))
+
+
+def default_device_changes(module: Module) -> bool:
+    """Return whether a program or a test changes the device of tensors made without one:
+    for good, or for what runs in a ``with`` statement.
+    """
+    lasting = ("set_default_device", "set_default_tensor_type")
+    words = (*lasting, "with torch.device", "with device", "with self.device")
     return module.mentions(*words) or (module.link is not None and module.link.has_anywhere(words))

@@ -295,9 +295,7 @@ class Fixpoint(Generic[Q, A]):
                 self._previous[key] = answers.unknown
 
     def _gather(self, base: int) -> list[_Question]:
-        """Return the open questions from a number on, as one component,
-        in the order in which to go through them.
-        """
+        """Return the open questions from a number on, as one component, in the order to go through them."""
         members = sorted(self.open[base:], key=lambda question: self._order(question[0]))
         self._numbers.update((key, base) for key, _, _ in members)
         return members

@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.semantics.constancy import same_later, unwritten
 from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.operations import Operation, Operations, operations_of
+from torchlint.semantics.spellings import parts_of_display
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -102,9 +103,7 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
 
 
 def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a curve is named in a product, or where one of its factors is made;
-    a cheap test that comes first.
-    """
+    """Return whether a curve is named in a product, or where a factor is made: a cheap test."""
     if not any(map(module.tree.mentions_in_any_case, CURVES)):
         return False
     if _names_curve(module, node):
@@ -322,9 +321,7 @@ class _Walk:
 
 
 def normalization(module: Module, node: cst.BaseExpression) -> Normalization | None:
-    """Return the normalisation whose last step is ``node``; None if it is none,
-    or its steps serve another end.
-    """
+    """Return the normalisation whose last step is ``node``, if its steps serve no other end."""
     operation = operations_of(module).of(node)
     if operation is None or operation.name not in ("mul", "div") or operation.options or operation.in_place:
         return None
@@ -346,9 +343,7 @@ def normalization(module: Module, node: cst.BaseExpression) -> Normalization | N
 def _divided(
     numerator: cst.BaseExpression,
 ) -> Iterator[tuple[cst.BaseExpression, tuple[cst.BaseExpression | None, ...]]]:
-    """Yield what may be normalised, with `Normalization.factors`:
-    the numerator, or either factor of a product that is spelt there.
-    """
+    """Yield what may be normalised, with its factors: the numerator, or a factor of a product."""
     yield numerator, (None,)
     match numerator:
         case cst.BinaryOperation(operator=cst.Multiply(), left=left, right=right):
@@ -499,7 +494,7 @@ def _last_dimensions(walk: _Walk, operation: Operation) -> int:
     keep, dim = operation.options.get("keepdim"), operation.options.get("dim")
     if not isinstance(keep, cst.Name) or keep.value != "True" or "dtype" in operation.options:
         return 0
-    elements = [e.value for e in dim.elements] if isinstance(dim, (cst.Tuple, cst.List)) else [dim]
+    elements = parts_of_display(dim) if dim is not None else []
     numbers = [operations_of(walk.module).integer(element) for element in elements]
     count = len(numbers)
     return count if sorted(n for n in numbers if n is not None) == list(range(-count, 0)) else 0
@@ -631,9 +626,7 @@ def only_here(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -
 
 
 def as_assigned(module: Module, names: Iterable[cst.Name]) -> bool:
-    """Return whether the expressions that were assigned to some names would give the same
-    where those are read.
-    """
+    """Return whether what was assigned to some names would give the same where they are read."""
     operations = operations_of(module)
     for name in names:
         bindings = module.bindings(name)
@@ -654,9 +647,7 @@ def argument(module: Module, node: cst.BaseExpression) -> str:
 
 
 def operand(module: Module, node: cst.BaseExpression) -> str:
-    """Return the code of an expression as an operand of the tightest operator:
-    in brackets unless it is an atom.
-    """
+    """Return the code of an expression as an operand, in brackets unless it is an atom."""
     code = argument(module, node)
     return code if isinstance(node, _ATOMS) else f"({code})"
 

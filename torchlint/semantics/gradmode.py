@@ -101,9 +101,7 @@ class GradModes(Part):
 
     @solved({})
     def _settings(self, root: cst.CSTNode) -> dict[Function | None, list[_Setting]]:
-        """Return the statements in the file that set the mode from there on, by their function,
-        in source order.
-        """
+        """Return the statements that set the mode from there on, by function, in source order."""
         found: dict[Function | None, list[_Setting]] = {}
         for call in self.tree.nodes(cst.Call):
             if isinstance(self.tree.parent(call), (cst.Expr, cst.Assign)):
@@ -127,9 +125,7 @@ class GradModes(Part):
 
     def _unwinding(self, call: cst.Call, stack: cst.BaseExpression) -> cst.CSTNode | None:
         """Return the ``with`` that unwinds an exit stack in which ``call`` enters something."""
-        opened = (
-            [binding.value for binding in self.names.bindings(stack)] if isinstance(stack, cst.Name) else []
-        )
+        opened = [binding.value for binding in self.names.bindings(stack)]
         blocks = (self.tree.parents[item] for item in self.module.flow.contexts(call) if item.item in opened)
         return next(blocks, None)
 
@@ -292,9 +288,7 @@ class GradModes(Part):
         )
 
     def _sets_its_mode(self, function: Function) -> bool:
-        """Return whether a function trains, or puts a model into evaluation mode:
-        then autograd is up to it, too.
-        """
+        """Return whether a function trains or evaluates a model, so that autograd is up to it, too."""
         return any(
             isinstance(node, cst.Call)
             and isinstance(node.func, cst.Attribute)

@@ -71,9 +71,7 @@ class Break:
 
 
 def graph_break(module: Module, node: cst.CSTNode) -> Break | None:
-    """Return how evaluating ``node`` itself, not what lies in it,
-    breaks the graph that it is compiled into.
-    """
+    """Return how evaluating ``node`` itself, apart from what lies in it, breaks the graph."""
     if not Compilation.of(module).entries or is_test(module):
         return None
     found = _cause(module, node)
@@ -242,9 +240,7 @@ def _in_handler(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _below_condition(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a decision of its function may leave ``node`` out:
-    the compiler follows what is taken.
-    """
+    """Return whether a decision of its function may leave ``node`` out of what is traced."""
     if any(isinstance(chosen, cst.MatchCase) for chosen in module.flow.alternatives(node)):
         return True
     return module.flow.is_conditional(node)
@@ -326,9 +322,7 @@ def _starts_empty(
 
 
 def _start(module: Module, target: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return what a name of the module or an attribute of a model starts as,
-    if nothing but additions changes it.
-    """
+    """Return what a name or attribute starts as, if nothing but additions changes it."""
     if isinstance(target, cst.Attribute):
         return _start_of_attribute(module, target)
     if not isinstance(target, cst.Name):

@@ -13,6 +13,7 @@ import libcst as cst
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import keywords
 
 _OPTION = re.compile(r"-{0,2}[A-Za-z_][\w.-]{0,40}")
 
@@ -72,9 +73,7 @@ _SWITCHES = {"store_true": False, "store_false": True}
 
 
 def setting_default(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
-    """Return the default of what an attribute reads: an option of the command line,
-    or a field of a dataclass.
-    """
+    """Return the default of the option, or of the field of a dataclass, that an attribute reads."""
     default = option_default(module, node.attr.value)
     return default if default is not None else _field_default(module, node)
 
@@ -140,7 +139,7 @@ def _options(module: Module, name: str) -> list[dict[str, cst.BaseExpression]]:
             for arg in call.args
             if arg.keyword is None and isinstance(flag := module.value(arg.value).constant, str)
         ]
-        given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+        given = keywords(call)
         if "dest" in given:
             flags = [str(module.value(given["dest"]).constant)]
         if name in flags:

@@ -8,7 +8,7 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -54,7 +54,7 @@ from torchlint.semantics.names import (
     dotted_text,
 )
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.spellings import given_as, is_none, is_place_of_model, last_name, start_of
+from torchlint.semantics.spellings import given_as, is_none, is_place_of_model, keywords, last_name, start_of
 from torchlint.semantics.tensordtypes import NOT_FLOATING
 from torchlint.semantics.values import (
     BATCH,
@@ -177,9 +177,7 @@ class Inference:
         return found
 
     def _is_asked_as_array(self, node: cst.CSTNode) -> bool:
-        """Return whether ``x.sum()`` or ``float(x)`` asks something
-        for what only tensors have on an accelerator.
-        """
+        """Return whether ``x.sum()`` or ``float(x)`` asks for what only tensors have on a device."""
         match self.tree.parent(node):
             case cst.Attribute(value=owner, attr=cst.Name(attr)) as asked if owner is node:
                 return attr in results.ARRAY_METHODS and self.tree.is_called(asked)
@@ -322,9 +320,7 @@ class Inference:
         return BOOL
 
     def _shown_tensor(self, node: cst.BaseExpression, value: Value) -> bool:
-        """Return whether a batch is used as a tensor nearby;
-        the input of a forward may as well be a number.
-        """
+        """Return whether a batch is used as a tensor nearby; an input of a forward may be a number."""
         if isinstance(node, cst.BinaryOperation):
             sides = [(side, self.value(side)) for side in (node.left, node.right)]
             return any(v.kind is Kind.BATCH and self._shown_tensor(side, v) for side, v in sides)
@@ -348,12 +344,7 @@ class Inference:
         if not bindings:
             dotted = self.names.qualified(node)
             return self.library.named(dotted) if dotted is not None else self.clues.by_name(node.value, node)
-        if len(bindings) == 1:
-            result = self.binding(bindings[0])
-        elif len(bindings) <= _FEW:
-            result = join(map(self.binding, bindings))
-        else:
-            result = self._of_several(bindings)
+        result = self._of_several(bindings)
         if result is BOTTOM:
             return result
         if result.kind is Kind.UNKNOWN and self._is_proven_tensor(node):
@@ -365,36 +356,47 @@ class Inference:
                     # ``if isinstance(out, tuple): out = out[0]``: a batch, or an output, of several parts.
                     return narrowed._replace(item=result._replace(kind=Kind.BATCH, constant=MISSING))
                 return narrowed
-        if result.tensorlike and any(map(self.clues.packed_by, bindings)):
-            return result.on(Device.CPU).attached(Graph.DETACHED)
-        if result.kind is Kind.BATCH and (
-            self.clues.by_use(node).kind is Kind.TENSOR
-            or any(self.clues.taken_as_tensor(b) for b in bindings)
-        ):
-            return result._replace(kind=Kind.TENSOR)
-        if result.kind is Kind.TENSOR and self.clues.has_items(node):
-            # A criterion of another file gives a dict of terms; what comes beside a loss may be a report.
-            return UNKNOWN if any(b.path for b in bindings) else result._replace(kind=Kind.BATCH)
         if result.kind is Kind.UNKNOWN:
-            if isinstance(self.names.imported(node), Path):
-                return result  # ``from mine import functional as F``: a file, whatever it is asked for
-            shown = self.clues.by_use(node)
-            if shown.tensorlike and any(map(self._left_torch, bindings)):
-                return result
-            if shown.graph is Graph.ATTACHED and self._backpropagated.isdisjoint(bindings):
-                return result  # ``loss = to_number(loss)`` behind ``loss.backward()``
-            if shown.known:
-                return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
-            if result.device is Device.UNKNOWN and says_host(node.value):
-                return result.on(Device.CPU)
-            if all(map(self._open, bindings)):
-                return self._merge_device(self.clues.by_name(node.value, node, result), result)
-        if result.tensorlike and result.device is Device.UNKNOWN:
-            if says_host(node.value) or self._is_read_as_array(node, bindings):
-                return result.on(Device.CPU).kept_in(Memory.EITHER)
-            if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
-                return result.on(Device.CPU)
+            return self._unknown_name(node, bindings, result)
+        if result.tensorlike:
+            return self._tensor_by_use(node, bindings, result)
         return self._filled(node, bindings, result)
+
+    def _unknown_name(self, node: cst.Name, bindings: tuple[Binding, ...], unknown: Value) -> Value:
+        """Return what the use of a variable, or its name, says of it where its definitions do not."""
+        if isinstance(self.names.imported(node), Path):
+            return unknown  # ``from mine import functional as F``: a file, whatever it is asked for
+        shown = self.clues.by_use(node)
+        if shown.tensorlike and any(map(self._left_torch, bindings)):
+            return unknown
+        if shown.graph is Graph.ATTACHED and self._backpropagated.isdisjoint(bindings):
+            return unknown  # ``loss = to_number(loss)`` behind ``loss.backward()``
+        if shown.known:
+            return shown.on(unknown.device) if unknown.device is not Device.UNKNOWN else shown
+        if unknown.device is Device.UNKNOWN and says_host(node.value):
+            return unknown.on(Device.CPU)
+        if all(map(self._open, bindings)):
+            return self._merge_device(self.clues.by_name(node.value, node, unknown), unknown)
+        return unknown
+
+    def _tensor_by_use(self, node: cst.Name, bindings: tuple[Binding, ...], found: Value) -> Value:
+        """Return a tensor or batch with what its use and its name say of its kind and its place."""
+        if any(map(self.clues.packed_by, bindings)):
+            return found.on(Device.CPU).attached(Graph.DETACHED)
+        if found.kind is Kind.BATCH and (
+            self.clues.by_use(node).kind is Kind.TENSOR or any(map(self.clues.taken_as_tensor, bindings))
+        ):
+            return found._replace(kind=Kind.TENSOR)
+        if found.kind is Kind.TENSOR and self.clues.has_items(node):
+            # A criterion of another file gives a dict of terms; what comes beside a loss may be a report.
+            return UNKNOWN if any(b.path for b in bindings) else found._replace(kind=Kind.BATCH)
+        if found.device is not Device.UNKNOWN:
+            return found
+        if says_host(node.value) or self._is_read_as_array(node, bindings):
+            return found.on(Device.CPU).kept_in(Memory.EITHER)
+        if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
+            return found.on(Device.CPU)
+        return found
 
     def _is_read_as_array(self, node: cst.Name, bindings: Sequence[Binding]) -> bool:
         """Return whether ``numpy()`` is asked of a variable, which fails for a tensor on a device.
@@ -426,9 +428,7 @@ class Inference:
         )
 
     def _is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
-        """Return whether ``out.tensor`` is read as an array elsewhere in the function,
-        as ``_is_read_as_array`` tells of names.
-        """
+        """Return whether ``out.tensor`` is read as an array elsewhere in the function."""
         spelt = dotted_text(node)
         reads = self._attributes_read_as_arrays.get(spelt) if spelt is not None else None
         if reads is None or not self.clues.used_attributes(node).isdisjoint(_PLACE_OR_MOVE):
@@ -448,7 +448,7 @@ class Inference:
     def _root_in_function(self, node: cst.Attribute) -> tuple[cst.CSTNode | None, tuple[Binding, ...]]:
         """Return the function around an attribute, and the definitions of the variable that it belongs to."""
         root = start_of(node, cst.Attribute)
-        bindings = tuple(self.names.bindings(root)) if isinstance(root, cst.Name) else ()
+        bindings = self.names.bindings(root)
         return self.tree.enclosing(node, cst.FunctionDef, cst.Lambda), bindings
 
     @cached_property
@@ -486,21 +486,27 @@ class Inference:
         return tuple(b for b in bindings if self.names.imported_by(b) is not None) or bindings
 
     def _of_several(self, bindings: tuple[Binding, ...]) -> Value:
-        """Return the join of several definitions of one name; many reads ask for that of all of them."""
+        """Return the join of the definitions of one name; many reads ask for that of all of them."""
         first = bindings[0]
-        if bindings is not self.names.definitions(first.scope, first.name):
-            return join(map(self.binding, bindings))
-        return self._joined("definitions", first.node, partial(map, self.binding, bindings))
+        if len(bindings) > _FEW and bindings is self.names.definitions(first.scope, first.name):
+            return self._joined("definitions", first.node, bindings, self.binding)
+        return join(map(self.binding, bindings))
 
-    def _joined(self, question: str, node: cst.CSTNode, values: Callable[[], Iterable[Value]]) -> Value:
-        """Return a join that many places ask for, computed once for each question and node."""
-        found: Value = self.fixpoint.ask((question, node), lambda _: join(values()), _VALUES)
+    def _joined(
+        self, question: str, node: cst.CSTNode, parts: Collection[Part], value: Callable[[Part], Value]
+    ) -> Value:
+        """Return the join of the values of some parts; that of many is computed once for all who ask."""
+        if len(parts) <= _FEW:
+            return join(map(value, parts))
+        return self._once(question, node, lambda: join(map(value, parts)))
+
+    def _once(self, question: str, node: cst.CSTNode, work_out: Callable[[], Value]) -> Value:
+        """Return an answer that many places ask for, worked out once for each question and node."""
+        found: Value = self.fixpoint.ask((question, node), lambda _: work_out(), _VALUES)
         return found
 
     def _left_torch(self, binding: Binding) -> bool:
-        """Return whether it is ``out = out.cpu().tolist()``: what was asked of the variable before says
-        nothing of it now.
-        """
+        """Return whether it is ``out = out.cpu().tolist()``: how it was used before says nothing now."""
         if binding.kind is not BindingKind.ASSIGN or binding.path or not isinstance(binding.value, cst.Call):
             return False
         return self.value(binding.value).kind in (Kind.LIST, Kind.NDARRAY)
@@ -553,9 +559,7 @@ class Inference:
         return any(holds and shown.kind is Kind.TENSOR for holds, shown in self._proven(node))
 
     def _proven(self, node: cst.Name | cst.Attribute) -> Iterator[tuple[bool, Value]]:
-        """Yield what each ``isinstance`` that is decided where something is read says that it is,
-        or is not.
-        """
+        """Yield what each ``isinstance`` that is decided at a read says that it is, or is not."""
         if last_name(node) not in self._type_tests:
             return
         for guard in guards(self, node):
@@ -564,9 +568,7 @@ class Inference:
                 yield guard.holds, asked[1]
 
     def type_test(self, test: cst.BaseExpression) -> tuple[cst.Name | cst.Attribute, Value] | None:
-        """Return the variable or attribute that a test asks for its type, with what it is then;
-        None for others.
-        """
+        """Return what a test asks for its type, with what it is then; None for other tests."""
         match test:
             case cst.Call(
                 func=cst.Name("isinstance"),
@@ -583,16 +585,12 @@ class Inference:
                 return None
 
     def _tensor_among(self, bindings: Iterable[Binding]) -> Value:
-        """Return what is known of the tensors among all that callers pass for some parameters,
-        if there are any.
-        """
+        """Return what is known of the tensors, if any, among all that callers pass for some parameters."""
         tensors = [value for binding in bindings for value in self._alternatives(binding) if value.tensorlike]
         return join(tensors) if tensors else UNKNOWN
 
     def _alternatives(self, binding: Binding) -> Iterator[Value]:
-        """Yield the values that the calls of a function give one of its parameters,
-        or an item of its keywords.
-        """
+        """Yield what the calls of a function give one of its parameters, or an item of its keywords."""
         if binding.kind is BindingKind.PARAMETER and isinstance(binding.node, cst.Param):
             function = binding.scope.node
             if isinstance(function, cst.FunctionDef) and not binding.node.star:
@@ -610,9 +608,7 @@ class Inference:
                             yield from self._alternatives(keywords)
 
     def _keywords(self, function: cst.FunctionDef) -> Iterator[Value]:
-        """Yield the values that calls of a function pass by names that it does not declare:
-        its ``**kwargs``.
-        """
+        """Yield what calls of a function pass by names that it does not declare: its ``**kwargs``."""
         params = function.params
         declared = {param.name.value for param in (*params.params, *params.kwonly_params)}
         for call in self.callgraph.callers(function):
@@ -621,9 +617,7 @@ class Inference:
                     yield self.value(argument.value)
 
     def _open(self, binding: Binding) -> bool:
-        """Return whether the file leaves it open what a definition binds,
-        so that a conventional name may tell.
-        """
+        """Return whether it is open what a definition binds, so that a conventional name may tell."""
         if binding.kind is BindingKind.PARAMETER:
             function = binding.scope.node
             constructor = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
@@ -658,16 +652,12 @@ class Inference:
         return any(value.kind is Kind.UNKNOWN and value.cls not in (None, BOTTOM.cls) for value in values)
 
     def _may_lack(self, binding: Binding, value: cst.BaseExpression | None) -> bool:
-        """Return whether it is ``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor,
-        if there is any.
-        """
+        """Return whether it is ``val_loss = None``: what is put there, if anything, may be no tensor."""
         named = binding.name != "loss" and names_loss(binding.name)
         return named and is_none(value) and not self._computed_by_part(binding)
 
     def _computed_by_part(self, binding: Binding) -> bool:
-        """Return whether a module gets the same variable
-        from a part of it elsewhere: ``aux_loss = self.aux(x)``.
-        """
+        """Return whether a part of a module gives the same variable elsewhere: ``loss = self.aux(x)``."""
         for other in binding.scope.bindings.get(binding.name, ()):
             match other.value:
                 case cst.Call(func=cst.Attribute(value=cst.Name() as owner)):
@@ -702,12 +692,10 @@ class Inference:
             appended = sorted(found, key=self.tree.order.__getitem__)
         if not appended:
             return value
-        values = partial(map, self.value, appended)
-        shared = len(bindings) == 1 or bindings is self.names.definitions(first.scope, first.name)
-        if shared and len(appended) > _FEW:
-            filled = self._joined(question, first.node, values)
+        if len(bindings) == 1 or bindings is self.names.definitions(first.scope, first.name):
+            filled = self._joined(question, first.node, appended, self.value)
         else:
-            filled = join(values())
+            filled = join(map(self.value, appended))
         return value._replace(item=filled, elements=None) if filled is not BOTTOM else value
 
     @remembered
@@ -718,13 +706,10 @@ class Inference:
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
         """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``."""
-        attribute = self.tree.parent(read)
-        if not isinstance(attribute, cst.Attribute) or attribute.attr.value not in ("append", "appendleft"):
+        call = self.tree.method_call(read)
+        if call is None or last_name(call.func) not in ("append", "appendleft") or len(call.args) != 1:
             return None
-        call = self.tree.parent(attribute)
-        if isinstance(call, cst.Call) and call.func is attribute and len(call.args) == 1:
-            return call.args[0].value
-        return None
+        return call.args[0].value
 
     def binding(self, binding: Binding) -> Value:
         """Return what one definition binds its name to."""
@@ -774,7 +759,7 @@ class Inference:
         entries = self._entries(binding)
         if not entries or len(entries) > MANY:
             return value
-        item = self._joined("registry", binding.node, partial(map, self.value, entries))
+        item = self._joined("registry", binding.node, entries, self.value)
         return value._replace(item=item) if item.kind in (Kind.CLASS, Kind.FUNCTION) else value
 
     @remembered
@@ -790,14 +775,12 @@ class Inference:
         return found
 
     def _imported(self, node: cst.CSTNode, target: Target) -> Value:
-        """Return what an import statement, or an attribute of a file,
-        brings from another file of the project.
-        """
+        """Return what an import, or an attribute of a file, brings from another file of the project."""
         if isinstance(target, Path):
             return Value(Kind.NAMESPACE)
         if isinstance(target, str):
             return self.library.named(canonical(target))
-        return self._joined("imported", node, partial(map, self.binding, target))
+        return self._once("imported", node, lambda: join(map(self.binding, target)))
 
     def _entered(self, context: cst.BaseExpression) -> Value:
         """Return what ``with context as name`` binds."""
@@ -835,7 +818,7 @@ class Inference:
             return NUMBER if value.kind is Kind.SHAPE else value._replace(constant=MISSING)
         if value.kind is Kind.MODULE and value.cls in MODULE_CONTAINERS:
             return value.item if value.item is not None else MODULE.on(value.device)
-        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
+        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.MODULE, Kind.OBJECT):
             return value.item if value.item is not None else UNKNOWN
         if value.kind is Kind.DATASET:
             return BATCH.on(Device.CPU)
@@ -853,7 +836,7 @@ class Inference:
             return UNKNOWN
         if value.kind is Kind.ITERATOR:
             return value.item if value.item is not None else UNKNOWN
-        if value.kind is Kind.OBJECT and isinstance(value.definition, cst.ClassDef):
+        if value.kind is Kind.OBJECT and value.item is None and isinstance(value.definition, cst.ClassDef):
             return self._iterated_object(self.classes.info(value.definition))
         if value.kind is Kind.SAMPLER and value.definition is None:
             return self._drawn(value)
@@ -900,12 +883,9 @@ class Inference:
         return declared is not None and declared.kind in _PLAIN
 
     def parameter(self, binding: Binding) -> Value:
-        """Return what a parameter can be: the instance, its annotation, what the file passes,
-        how it is used.
-        """
-        param = binding.node
-        assert isinstance(param, cst.Param)
-        function = binding.scope.node
+        """Return what a parameter can be, by its annotation, what the project passes, and its use."""
+        param, function = binding.node, binding.scope.node
+        assert isinstance(param, cst.Param) and isinstance(function, (cst.FunctionDef, cst.Lambda))
         if isinstance(function, cst.FunctionDef):
             owner = self.classes.owner(function)
             if owner is not None and self.classes.self_name(function) == binding.name:
@@ -919,18 +899,9 @@ class Inference:
         if declared is not None and declared.host and self._called_variously(function) and not named:
             return declared
         passed = self._passed(function, binding.name, param)
-        if passed is not None and passed is not BOTTOM and passed.known:
-            fits = declared is None or declared.kind is passed.kind or not declared.known
-            # ``decay: torch.Tensor``, which all that is seen calls with a number.
-            promised = declared is not None and declared.tensorlike and passed.kind is Kind.NUMBER
-            if fits or promised or (passed.kind is Kind.MODULE and self._leaves_open(declared)):
-                return passed if declared is None else filled_in(passed, declared)
-        if declared is not None and declared.known:
-            if declared.tensorlike and passed is not None and passed is not BOTTOM:
-                return declared.on(passed.device)
-            if named and passed is None and declared.kind in (Kind.STRING, Kind.DEVICE):
-                return declared.on(Device.ACCELERATOR)
-            return declared
+        agreed = self._agreed(declared, passed, named)
+        if agreed is not None:
+            return agreed
         if isinstance(function, cst.FunctionDef) and (declared is None or self._speaks_of_tensors(param)):
             given = self._hook_parameter(function, binding.name, param)
             if given.known:
@@ -948,17 +919,32 @@ class Inference:
             return BOOL
         return passed if passed is not None else UNKNOWN
 
+    def _agreed(self, declared: Value | None, passed: Value | None, named_device: bool) -> Value | None:
+        """Return what a parameter is by its annotation and its calls; None if both leave it open."""
+        if passed is not None and passed is not BOTTOM and passed.known:
+            if declared is None:
+                return passed
+            fits = declared.kind is passed.kind or not declared.known
+            # ``decay: torch.Tensor``, which all that is seen calls with a number.
+            promised = declared.tensorlike and passed.kind is Kind.NUMBER
+            if fits or promised or (passed.kind is Kind.MODULE and self._leaves_open(declared)):
+                return filled_in(passed, declared)
+        if declared is None or not declared.known:
+            return None
+        if declared.tensorlike and passed is not None and passed is not BOTTOM:
+            return declared.on(passed.device)
+        if named_device and passed is None and declared.kind in (Kind.STRING, Kind.DEVICE):
+            return declared.on(Device.ACCELERATOR)
+        return declared
+
     def _mapped(self, function: cst.Lambda, param: cst.Param) -> Value:
-        """Return what a lambda is handed by ``filter(lambda p: …, model.parameters())``,
-        ``map`` or ``sorted``.
-        """
-        arg = self.tree.parent(function)
-        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call):
+        """Return what a lambda gets from ``filter(lambda p: …, parameters)``, ``map`` or ``sorted``."""
+        call = self.tree.call_given(function)
+        if call is None:
             return UNKNOWN
-        if arg.keyword is not None and arg.keyword.value == "key":
+        if keywords(call).get("key") is function:
             return self._handed_to_key(call)
-        if call.args[0] is not arg:
+        if call.args[0].value is not function:
             return UNKNOWN
         position = function.params.params.index(param) + 1 if param in function.params.params else 0
         if not position or position >= len(call.args) or any(a.star for a in call.args):
@@ -968,9 +954,7 @@ class Inference:
         return self.iterated(self.value(call.args[position].value))
 
     def _handed_to_key(self, call: cst.Call) -> Value:
-        """Return what ``sorted(items, key=…)``, ``max``,
-        ``min`` and ``items.sort(key=…)`` hand to ``key``.
-        """
+        """Return what ``sorted(items, key=…)``, ``max``, ``min`` and ``items.sort`` hand to ``key``."""
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "sort":
             items = self.value(call.func.value)
             return self.iterated(items) if items.kind is Kind.LIST else UNKNOWN
@@ -992,15 +976,11 @@ class Inference:
         return len(self.tree.calls_by_name.get(name, ())) > 1
 
     def _speaks_of_tensors(self, param: cst.Param) -> bool:
-        """Return whether an annotation that is not known names a tensor in some way:
-        ``Float[Tensor, "b c"]``.
-        """
+        """Return whether an unknown annotation names a tensor in some way: ``Float[Tensor, "b c"]``."""
         return param.annotation is not None and "Tensor" in self.tree.source(param.annotation.annotation)
 
-    def _passed(self, function: cst.CSTNode, name: str, param: cst.Param) -> Value | None:
+    def _passed(self, function: Function, name: str, param: cst.Param) -> Value | None:
         """Return the join of what the calls in this file pass for a parameter; None if nothing calls it."""
-        if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
-            return None
         found: list[Value] = []
         sites = self.callgraph.callers(function)
         for argument in [each for call in sites for each in self.callgraph.passed(call, function, name)]:
@@ -1035,10 +1015,8 @@ class Inference:
         kind = Kind.CLASS if isinstance(definition, cst.ClassDef) else Kind.FUNCTION
         return Value(kind, definition=definition)
 
-    def _given_besides(self, function: cst.CSTNode, param: cst.Param) -> Value | None:
+    def _given_besides(self, function: Function, param: cst.Param) -> Value | None:
         """Return what the calls pass that ``*args`` takes; None if nothing is known of it."""
-        if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
-            return None
         found: list[Value] = []
         for call in self.callgraph.callers(function):
             given = self.callgraph.bound_to(call, function).given.get(param.name.value)
@@ -1046,15 +1024,12 @@ class Inference:
             found += (self.iterated(self.value(a.value)) for a in call.args if a.star == "*")
         return join(found) if found else None
 
-    def _given_by_name(self, function: cst.CSTNode) -> Value:
+    def _given_by_name(self, function: Function) -> Value:
         """Return the dict of what the calls pass that ``**kwargs`` takes."""
         fields: dict[str, list[Value]] = {}
         others: list[Value] = []
-        calls = (
-            self.callgraph.callers(function) if isinstance(function, (cst.FunctionDef, cst.Lambda)) else []
-        )
-        for call in calls:
-            bound = self.callgraph.bound_to(call, function)  # type: ignore[arg-type]
+        for call in self.callgraph.callers(function):
+            bound = self.callgraph.bound_to(call, function)
             named = {each.name for each in bound.signature or ()}
             for name, given in bound.given.items():
                 if name not in named:
@@ -1148,33 +1123,38 @@ class Inference:
         if is_noise_level(attr, dotted_text(node.value) or ""):
             return TENSOR.on(Device.CPU)
         if base.kind in (Kind.UNKNOWN, Kind.OBJECT, Kind.MODULE):
-            assigned = self._assigned_elsewhere(node)
-            if assigned.known:
-                return assigned
-            if attr == "forward" and base.kind is Kind.MODULE:
-                return base  # to call it is to call the module
-            shown = self.clues.by_use(node)
-            if shown.known:
-                shown = self._merge_device(shown, result)
-                if shown.device is Device.UNKNOWN and shown.tensorlike and self.clues.may_be_picture(node):
-                    return shown.on(Device.CPU)
-                return shown
-            if base.kind is Kind.MODULE and "item" in self.clues.used_attributes(node):
-                return TENSOR  # a parameter or a buffer
-            if attr == "data" and self._asked_as_tensor(node):
-                return TENSOR
-            if attr == "shape":
-                return SHAPE
-            if attr == "dtype" or attr.endswith("_dtype"):
-                return DTYPE
-            if attr == "grad" and base.kind is Kind.UNKNOWN and not self.tree.is_called(node):
-                return TENSOR.attached(Graph.DETACHED)
-            if attr in results.METHOD_DEVICES and self.tree.is_called(node):
-                return result  # a method that moves, and no device
-            if not names_loss(attr):
-                # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
-                return self._merge_device(self.clues.by_name(attr, node, result), result)
+            return self._unknown_attribute(node, base, result)
         return result
+
+    def _unknown_attribute(self, node: cst.Attribute, base: Value, unknown: Value) -> Value:
+        """Return what assignments elsewhere, the use of an attribute or its name say of it."""
+        attr = node.attr.value
+        assigned = self._assigned_elsewhere(node)
+        if assigned.known:
+            return assigned
+        if attr == "forward" and base.kind is Kind.MODULE:
+            return base  # to call it is to call the module
+        shown = self.clues.by_use(node)
+        if shown.known:
+            shown = self._merge_device(shown, unknown)
+            if shown.device is Device.UNKNOWN and shown.tensorlike and self.clues.may_be_picture(node):
+                return shown.on(Device.CPU)
+            return shown
+        if base.kind is Kind.MODULE and "item" in self.clues.used_attributes(node):
+            return TENSOR  # a parameter or a buffer
+        if attr == "data" and self._asked_as_tensor(node):
+            return TENSOR
+        if attr == "shape":
+            return SHAPE
+        if attr == "dtype" or attr.endswith("_dtype"):
+            return DTYPE
+        if attr == "grad" and base.kind is Kind.UNKNOWN and not self.tree.is_called(node):
+            return TENSOR.attached(Graph.DETACHED)
+        if attr in results.METHOD_DEVICES and self.tree.is_called(node):
+            return unknown  # a method that moves, and no device
+        if names_loss(attr):
+            return unknown  # ``self.stft_loss`` is a criterion or a switch as often as a tensor
+        return self._merge_device(self.clues.by_name(attr, node, unknown), unknown)
 
     def _is_chosen(self, base: Value, attr: str, owner: cst.BaseExpression) -> bool:
         """Return whether whoever makes an object that is only promised chooses what it has under a name."""
@@ -1189,9 +1169,7 @@ class Inference:
         return any(self.classes.parameter_behind(one, attr) is not None for one in classes)
 
     def _asked_as_tensor(self, node: cst.Attribute) -> bool:
-        """Return whether it is ``layer.alpha.data.item()``:
-        what else has the name ``data`` has no such method.
-        """
+        """Return whether it is ``layer.alpha.data.item()``, a method of tensors asked of ``data``."""
         asked = self.tree.parent(node)
         return (
             isinstance(asked, cst.Attribute)
@@ -1218,31 +1196,12 @@ class Inference:
             inherited = joined.kind is Kind.FUNCTION and (joined.cls or "").startswith(".")
             return joined._replace(receiver=base) if inherited else joined
         match base.kind:
+            case Kind.TENSOR | Kind.BATCH if attr == "device":
+                return Value(Kind.DEVICE, device=base.device)
             case Kind.TENSOR:
-                fact = results.TENSOR_ATTRIBUTES.get(attr)
-                if fact is None:
-                    return self._method(base, attr)
-                if attr == "device":
-                    return Value(Kind.DEVICE, device=base.device)
-                if fact == "tensor":
-                    graph = Graph.DETACHED if attr in results.DETACHED_ATTRIBUTES else base.graph
-                    dtype = base.dtype if attr in ("T", "mT", "data") else None
-                    taken = Value(Kind.TENSOR, device=base.device, graph=graph, dtype=dtype)
-                    return taken.kept_in(base.memory) if attr == "data" else taken
-                return self.library.from_fact(fact, (base,))
+                return self._attribute_of_tensor(base, attr)
             case Kind.BATCH:
-                if attr == "device":
-                    return Value(Kind.DEVICE, device=base.device)
-                if attr in results.TENSOR_METHODS or attr in DISTRIBUTION_METHODS:
-                    return self._method(base, attr)
-                if attr in ("items", "keys"):
-                    return self._method(base, attr)  # of a dict of them; no batch has a field of that name
-                if attr in ("meta", "metadata"):
-                    return UNKNOWN  # what is known of a picture besides its pixels stays on the host
-                fact = results.TENSOR_ATTRIBUTES.get(attr) or results.BATCH_ATTRIBUTES.get(attr)
-                if fact is not None and attr not in ("T", "data", "name", "names"):
-                    return self.library.from_fact(fact, (base,))
-                return self.element(base)
+                return self._attribute_of_batch(base, attr)
             case Kind.TUPLE if attr in _PAIR_FIELDS and base.elements and len(base.elements) == 2:
                 # What max, sort, topk and their like return along a dimension.
                 return base.elements[_PAIR_FIELDS.index(attr)]
@@ -1271,8 +1230,34 @@ class Inference:
                 return self._class_attribute(self.classes.info(base.definition), attr)
             case Kind.STRING | Kind.NUMBER | Kind.LIST | Kind.TUPLE | Kind.DICT | Kind.SHAPE:
                 return self._method(base, attr)
+            case _ if attr in results.MASKS_OF_NODES and base.device is Device.ACCELERATOR:
+                return Value(Kind.TENSOR, device=base.device, dtype="torch.bool")
             case _:
                 return UNKNOWN
+
+    def _attribute_of_tensor(self, base: Value, attr: str) -> Value:
+        fact = results.TENSOR_ATTRIBUTES.get(attr)
+        if fact is None:
+            return self._method(base, attr)
+        if fact != "tensor":
+            return self.library.from_fact(fact, (base,))
+        graph = Graph.DETACHED if attr in results.DETACHED_ATTRIBUTES else base.graph
+        dtype = base.dtype if attr in ("T", "mT", "data") else None
+        taken = Value(Kind.TENSOR, device=base.device, graph=graph, dtype=dtype)
+        return taken.kept_in(base.memory) if attr == "data" else taken
+
+    def _attribute_of_batch(self, base: Value, attr: str) -> Value:
+        # ``items`` and ``keys`` are those of a dict of them; no batch has a field of that name.
+        if attr in results.TENSOR_METHODS or attr in DISTRIBUTION_METHODS or attr in ("items", "keys"):
+            return self._method(base, attr)
+        if attr in ("meta", "metadata"):
+            return UNKNOWN  # what is known of a picture besides its pixels stays on the host
+        fact = results.TENSOR_ATTRIBUTES.get(attr) or results.BATCH_ATTRIBUTES.get(attr)
+        if fact is not None and attr not in ("T", "data", "name", "names"):
+            return self.library.from_fact(fact, (base,))
+        part = self.element(base)
+        masks = attr in results.MASKS_OF_NODES and part.kind is Kind.TENSOR
+        return part._replace(dtype="torch.bool") if masks else part
 
     def _lacks(self, base: Value, attr: str) -> bool:
         """Return whether an object or a model certainly has nothing under a name."""
@@ -1287,9 +1272,7 @@ class Inference:
         return Value(Kind.FUNCTION, receiver=base, cls=f".{name}")
 
     def _member(self, base: Value, attr: str) -> Value:
-        """Return an attribute of an instance: of a class of this file first,
-        then what the library gives it.
-        """
+        """Return an attribute of an instance: of its class in the project first, then of the library."""
         if isinstance(base.definition, cst.ClassDef):
             info = self.classes.info(base.definition)
             own = self._instance_attribute(info, attr, base)
@@ -1313,17 +1296,21 @@ class Inference:
             return self.library.from_fact(fact, (base,))
         if attr in results.METHODS.get(receiver, {}):
             return self._method(base, attr)
-        if base.kind is Kind.MODULE:
-            if attr in ("weight", "bias", "in_proj_weight", "running_mean", "running_var"):
+        return self._attribute_of_module(base, attr) if base.kind is Kind.MODULE else UNKNOWN
+
+    def _attribute_of_module(self, base: Value, attr: str) -> Value:
+        """Return what many modules have under a name, where nothing shows what this one has."""
+        match attr:
+            case "weight" | "bias" | "in_proj_weight" | "running_mean" | "running_var":
                 graph = Graph.DETACHED if attr.startswith("running") else Graph.ATTACHED
                 return Value(Kind.TENSOR, device=base.device, graph=graph, leaf=graph is Graph.ATTACHED)
-            if attr == "module":
+            case "module":
                 return base
-            if attr == "device":
+            case "device":
                 return Value(Kind.DEVICE, device=base.device)
-            if attr == "generate":
+            case "generate":
                 return self._method(base, attr)
-            if attr in ("items", "values") and self._is_module_dict(base):
+            case "items" | "values" if self._is_module_dict(base):
                 return self._method(base, attr)
         return UNKNOWN
 
@@ -1351,9 +1338,7 @@ class Inference:
         return passed if passed is BOTTOM or passed.known else own._replace(constant=MISSING, literal=False)
 
     def _is_set_outside(self, attr: str, made: cst.CSTNode) -> bool:
-        """Return whether this file, or that in which an object is made,
-        sets such an attribute of what may be it.
-        """
+        """Return whether this file, or that which makes an object, sets the attribute from outside."""
         files = [self]
         if self.link is not None and self.tree.is_elsewhere(made):
             files.append(self.counterpart(self.link.home(made)))
@@ -1385,7 +1370,7 @@ class Inference:
         assigned = self.classes.attribute_bindings(info, attr)
         if method is not None:
             bound = self._bound_method(method, base)
-            if assigned and bound.kind is Kind.FUNCTION:
+            if assigned and bound.kind is Kind.FUNCTION and not all(_wraps(each, attr) for each in assigned):
                 # ``self.update = self.update_one``: the method only says how it is called.
                 standing = self._assigned_to_attribute(assigned)
                 if standing is BOTTOM or (standing.kind is Kind.FUNCTION and standing.definition is not None):
@@ -1393,12 +1378,11 @@ class Inference:
             return bound
         # What only adds to what is there says nothing of it.
         if any(b.value is not None and b.kind is not BindingKind.AUGMENT for b in assigned):
-            if len(assigned) <= _FEW:
-                joined = self._assigned_to_attribute(assigned)
-            else:
-                question = f"attribute {attr}"
-                joined = self._joined(question, info.node, lambda: [self._assigned_to_attribute(assigned)])
+            work_out = partial(self._assigned_to_attribute, assigned)
+            many = len(assigned) > _FEW
+            joined = self._once(f"attribute {attr}", info.node, work_out) if many else work_out()
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
+                joined = self._with_layers(info, attr, joined)
                 return joined.on(base.device) if base.device is Device.CPU else joined
             if joined == UNKNOWN:
                 return self._declared_field(info, attr)
@@ -1409,6 +1393,19 @@ class Inference:
         if attr == "accelerator" and any(map(info.inherits, _TRAINERS)):
             return Value(Kind.ACCELERATOR)  # what a trainer has since it was built on Accelerate
         return self._registered(info, attr)
+
+    def _with_layers(self, info: ClassInfo, attr: str, held: Value) -> Value:
+        """Return a container of layers that starts empty, with what the methods of a class append to it."""
+        if held.cls not in MODULE_CONTAINERS or held.item is not None:
+            return held
+        lineage = {ancestor.node for ancestor in info.lineage}
+        fillings = self._fillings.get(attr, ())
+        filled = [read for read in fillings if self.tree.enclosing(read, cst.ClassDef) in lineage]
+        appended = [item for item in map(self.appended, filled) if item is not None]
+        if not appended or len(appended) < len(filled):
+            return held
+        layers = join(map(self.value, appended))
+        return held._replace(item=layers) if layers is not BOTTOM and layers.kind is Kind.MODULE else held
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
         """Return what the assignments to an attribute, one of which does more than add to it, make of it."""
@@ -1459,9 +1456,7 @@ class Inference:
         return UNKNOWN
 
     def _field(self, binding: Binding) -> Value:
-        """Return what a binding in the body of a class makes of an attribute;
-        None stands for what is filled in.
-        """
+        """Return what a binding in a class body makes of an attribute; None stands for what is filled in."""
         value = self.binding(binding)
         if value.kind is not Kind.NONE:
             return value
@@ -1492,7 +1487,7 @@ class Inference:
         if value.known:
             return value
         promised = ""
-        for binding in self.names.bindings(given) if isinstance(given, cst.Name) else ():
+        for binding in self.names.bindings(given):
             if isinstance(binding.node, cst.Param) and binding.node.annotation is not None:
                 promised = self.tree.source(binding.node.annotation.annotation)
         is_model = denotes(attr, Role.DIFFUSION) or promised.strip("'\"").endswith("Model")
@@ -1518,6 +1513,19 @@ class Inference:
                             found.setdefault(argument.keyword.value, []).append(call)
         return found
 
+    @cached_property
+    def _fillings(self) -> dict[str, list[cst.Attribute]]:
+        """By name: the attributes of ``self`` to which a call adds layers: ``self.layers.append``."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for call in self.tree.nodes(cst.Call):
+            match call.func:
+                case cst.Attribute(
+                    value=cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)) as filled,
+                    attr=cst.Name("append" | "extend" | "insert" | "add_module" | "register_module"),
+                ):
+                    found.setdefault(name, []).append(filled)
+        return found
+
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
         """Return the value of ``args.device`` where the file assigns it under the same spelling.
 
@@ -1537,9 +1545,7 @@ class Inference:
         assigned = self._assignments_by_spelling.get(spelt)
         if assigned is None:
             return UNKNOWN
-        values = partial(map, self._assigned_value, assigned)
-        few = len(assigned) <= _FEW
-        found = solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
+        found = solid(self._joined("spelt", assigned[0].target, assigned, self._assigned_value))
         if found.device is Device.CPU and found.kind in (Kind.STRING, Kind.DEVICE):
             # ``if not torch.cuda.is_available(): args.device = "cpu"``: it was something else before.
             return UNKNOWN if all(self._builds_on_former(each, spelt) for each in assigned) else found
@@ -1574,7 +1580,7 @@ class Inference:
             return UNKNOWN
         home = self.counterpart(self.link.home(call)) if self.tree.is_elsewhere(call) else self
         assigned = home._assigned_as(f"{spelt}.{attr}")
-        passed = home.names.bindings(given) if isinstance(given, cst.Name) else ()
+        passed = home.names.bindings(given)
         if assigned.known or len(passed) != 1 or passed[0].kind is not BindingKind.PARAMETER:
             return assigned
         return home._assigned_by_callers(passed[0], attr)
@@ -1642,15 +1648,11 @@ class Inference:
             return base._replace(constant=MISSING)
         held = self.element(base, position)
         if base.kind is Kind.LIST and held.device is Device.CPU:
-            # What a list was filled with may have been replaced: ``self.grid[i] = grid.to(x.device)``.
-            stored = self._subscript_stores.get(self.tree.source(node))
-            return held if stored is None else join((held, self._stored(node)))
+            return self._held_or_stored(held, node)
         return held
 
     def _is_hyperparameter(self, node: cst.Subscript) -> bool:
-        """Return whether it is ``group["betas"]``: a setting of an optimizer,
-        which is a number or a tensor in host memory.
-        """
+        """Return whether it is ``group["betas"]``: a setting of an optimizer, in host memory."""
         match node:
             case cst.Subscript(
                 value=cst.Name() as group, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]
@@ -1695,19 +1697,20 @@ class Inference:
         if base.fields and isinstance(index, cst.Index):
             held = field(base, self.value(index.value).constant)
             if held is not None:
-                stored = self._subscript_stores.get(self.tree.source(node))
-                return held if stored is None else join((held, self._stored(node)))
+                return self._held_or_stored(held, node)
         return base.item if base.item is not None else self._stored(node)
 
     def _stored(self, node: cst.Subscript) -> Value:
         """Return the value of ``d[key]`` where the file stores something under the same spelling."""
         spelt = self.tree.source(node)
-        stores = self._subscript_stores.get(spelt)
-        if stores is None:
-            return UNKNOWN
-        values = partial(map, self.value, [assign.value for assign in stores])
-        few = len(stores) <= _FEW
-        return solid(join(values()) if few else self._joined(f"stored {spelt}", stores[0], values))
+        stores = self._subscript_stores.get(spelt, ())
+        values = [assign.value for assign in stores]
+        return solid(self._joined(f"stored {spelt}", stores[0], values, self.value)) if stores else UNKNOWN
+
+    def _held_or_stored(self, held: Value, node: cst.Subscript) -> Value:
+        """Return an item, or what the file puts in its place: ``self.grid[i] = grid.to(x.device)``."""
+        replaced = self.tree.source(node) in self._subscript_stores
+        return join((held, self._stored(node))) if replaced else held
 
     @cached_property
     def _subscript_stores(self) -> dict[str, list[cst.Assign]]:
@@ -1747,10 +1750,8 @@ class Inference:
         return self.call_of(callee, node)
 
     def _names_of_tuple(self, func: cst.BaseExpression) -> tuple[str, ...]:
-        """Return the names of the elements where ``func`` is a class
-        that ``namedtuple("Loss", "total kl")`` has made.
-        """
-        binding = self.names.assignment(func) if isinstance(func, cst.Name) else None
+        """Return the names of the elements of a class that ``namedtuple("Loss", "total kl")`` made."""
+        binding = self.names.assignment(func)
         made = binding.value if binding is not None else None
         if not isinstance(made, cst.Call) or len(made.args) < 2:
             return ()
@@ -1781,10 +1782,8 @@ class Inference:
         return Value(Kind.TUPLE, elements=elements, fields=tuple(sorted(zip(names, elements, strict=True))))
 
     def _default_of_field(self, node: cst.Call) -> Value:
-        """Return what ``field(default=…)`` or ``field(default_factory=…)`` puts into an object of a
-        dataclass.
-        """
-        default = _keyword(node, "default")
+        """Return what ``field(default=…)`` or ``field(default_factory=…)`` puts into an object."""
+        default = keywords(node).get("default")
         if default is not None:
             return self.value(default)
         made_by = self._called(node)
@@ -1796,7 +1795,7 @@ class Inference:
         """Return what a call runs, as ``field(default_factory=…)`` does to what it is given."""
         if self.names.qualified(node.func) != _FIELD:
             return self.value(node.func)
-        factory = _keyword(node, "default_factory")
+        factory = keywords(node).get("default_factory")
         return UNKNOWN if factory is None else self.value(factory)
 
     def _is_async_helper(self, func: cst.BaseExpression) -> bool:
@@ -1816,9 +1815,7 @@ class Inference:
         return promised if promised.device is not Device.UNKNOWN else promised.on(value.device)
 
     def _made_alike(self, model: cst.BaseExpression, items: cst.BaseExpression) -> Value:
-        """Return the value of ``type(batch)(move(item) for item in batch)``:
-        the same container of other items.
-        """
+        """Return ``type(batch)(move(item) for item in batch)``: the same container of other items."""
         container, given = self.value(model), self.value(items)
         if container is BOTTOM or given is BOTTOM:
             return BOTTOM
@@ -1903,9 +1900,7 @@ class Inference:
 
     @remembered
     def _storing(self, registry: cst.ClassDef) -> tuple[cst.FunctionDef, ...]:
-        """Return the methods that put a variable under a key of an attribute:
-        ``self.entries[name] = cls``.
-        """
+        """Return the methods that put a variable under a key of an attribute: ``self.entries[key] = x``."""
         found: list[cst.FunctionDef] = []
         for assign in self.tree.nodes_within(registry, cst.Assign):
             match assign:
@@ -1955,9 +1950,7 @@ class Inference:
     # ------------------------------------------------------------------ calls of functions
 
     def _applied(self, function: Function, node: cst.Call) -> Value | None:
-        """Return what a call of a function gives
-        that applies one it is given to the tensors in what it is given.
-        """
+        """Return what a call gives that applies a function to the tensors of a structure."""
         parts = self.callgraph.applied(function) if isinstance(function, cst.FunctionDef) else None
         if parts is None:
             return None
@@ -2000,26 +1993,20 @@ class Inference:
         return result.on(Device.CPU)
 
     def _may_be_elsewhere(self, function: Function, result: Value) -> bool:
-        """Return whether a result is on the device for some callers,
-        and for others where their tensors are.
-        """
+        """Return whether a result may be on the device, or wherever its callers' tensors are."""
         if not result.tensorlike or result.device is Device.CPU:
             return False
         return result.device is Device.ACCELERATOR or self._only_computes(function)
 
     @remembered
     def _only_computes(self, function: Function) -> bool:
-        """Return whether a function calls nothing but torch,
-        so that its results are where its tensors are.
-        """
+        """Return whether a function calls only torch, so that its results are where its tensors are."""
         calls = (part for part in self.tree.descendants(function.body) if isinstance(part, cst.Call))
         return all((self.names.qualified(call.func) or "").startswith(("torch.", "math.")) for call in calls)
 
     @remembered
     def _names_place(self, function: Function) -> bool:
-        """Return whether a function names a place to compute at, or what is kept somewhere,
-        beside its arguments.
-        """
+        """Return whether a function names a device, or state of its own, beside its arguments."""
         names = (part.value for part in self.tree.descendants(function.body) if isinstance(part, cst.Name))
         return not _PLACES.isdisjoint(names)
 
@@ -2028,9 +2015,8 @@ class Inference:
         if made.kind is not Kind.TENSOR or not callee.presets:
             return made
         for call in (*callee.presets, node):
-            for argument in call.args:
-                if argument.keyword is not None and argument.keyword.value == "device":
-                    made = made.on(self.library.device(self.value(argument.value)))
+            if (device := keywords(call).get("device")) is not None:
+                made = made.on(self.library.device(self.value(device)))
         return made
 
     def _overriding(self, function: Function) -> Sequence[Function]:
@@ -2046,9 +2032,7 @@ class Inference:
         return self.tree.enclosing(node, cst.ClassDef)
 
     def _inherited(self, owner: cst.ClassDef, attr: str) -> Value | None:
-        """Return what ``super().attr`` is in a class, by the methods of its bases;
-        None if no file defines it.
-        """
+        """Return what ``super().attr`` is in a class, by the methods of its bases; None if it has none."""
         for parent in self.classes.info(owner).parents:
             method = parent.method(attr)
             if method is not None:
@@ -2071,11 +2055,9 @@ class Inference:
         kind = Kind.MODULE if info.kind is Kind.OBJECT and self._is_interface(info) else info.kind
         return Value(kind, cls=cls, definition=definition)
 
-    def _leaves_open(self, declared: Value | None) -> bool:
-        """Return whether a declared class only says what there has to be:
-        a protocol that models have no part in.
-        """
-        if declared is None or declared.kind is not Kind.OBJECT:
+    def _leaves_open(self, declared: Value) -> bool:
+        """Return whether a declared class is a protocol, of which models need not be instances."""
+        if declared.kind is not Kind.OBJECT:
             return False
         definition = declared.definition
         if not isinstance(definition, cst.ClassDef):
@@ -2083,9 +2065,7 @@ class Inference:
         return any(map(is_abstract, self.classes.info(definition).methods.values()))
 
     def _is_interface(self, info: ClassInfo) -> bool:
-        """Return whether a class says what models have to offer:
-        all that has the methods it lacks are modules.
-        """
+        """Return whether a class says what models have to offer: all that implement it are modules."""
         if not any(map(is_abstract, info.methods.values())):
             return False
         heirs = [self.classes.info(heir) for heir in self.classes.heirs(info.node) if heir is not info.node]
@@ -2108,7 +2088,7 @@ class Inference:
         ]
         if yielded:
             item = join(yielded)
-            return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
+            return Value(Kind.ITERATOR, item=item.if_known)
         given = [e.value for e in exits if isinstance(e, cst.Return) and e.value is not None]
         values = [self.value(node) for node in given]
         result = join(values) if values else UNKNOWN if is_abstract(function) else NONE
@@ -2161,9 +2141,7 @@ def _is_empty(node: cst.BaseExpression) -> bool:
 
 
 def _structure(values: Sequence[Value]) -> Value | None:
-    """Return what a function returns that gives a tensor or a batch in one case,
-    containers of tensors in others.
-    """
+    """Return the batch that a function returns as a tensor in one case, as a container in others."""
     if not any(value.tensorlike for value in values):
         return None
     parts = []
@@ -2213,9 +2191,7 @@ LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "p
 
 
 def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> bool:
-    """Return whether only tensors answer this comparison of a batch: ``<`` and the like,
-    ``==`` on a device.
-    """
+    """Return whether only tensors answer this comparison of a batch: ``<``, or ``==`` on a device."""
     if any(v.kind not in (Kind.BATCH, Kind.NUMBER, Kind.UNKNOWN) for v in operands):
         return False
     ordering = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
@@ -2266,17 +2242,20 @@ _BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
 }
 
 
-def _keyword(node: cst.Call, name: str) -> cst.BaseExpression | None:
-    """Return what a call passes by a name."""
-    return next((a.value for a in node.args if a.keyword is not None and a.keyword.value == name), None)
-
-
 def _is_made(value: cst.BaseExpression | None) -> bool:
-    """Return whether it is ``loss = LOSSES.get(name)(**options)``: made by what a table has, and given
-    nothing to compute with.
-    """
+    """Return whether a table makes it of nothing to compute with: ``LOSSES.get(name)(**options)``."""
     match value:
         case cst.Call(func=cst.Call(), args=args):
             return all(arg.keyword is not None or arg.star == "**" for arg in args)
         case _:
             return False
+
+
+def _wraps(assigned: AttributeBinding, name: str) -> bool:
+    """Return whether an assignment puts around a method what calls it:
+    ``self.update = counted(self.update)``.
+    """
+    match assigned.value:
+        case cst.Call(args=args):
+            return any(isinstance(a.value, cst.Attribute) and a.value.attr.value == name for a in args)
+    return False

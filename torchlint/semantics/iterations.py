@@ -173,9 +173,7 @@ class Iterations(Part):
         return [self.iteration(loop) for loop in self._search(node, all_around=False)]
 
     def around(self, node: cst.CSTNode) -> list[Iteration]:
-        """Return what ``running`` does, with the loops around the innermost ones,
-        the inner before the outer.
-        """
+        """Return what ``running`` does, with the loops around the innermost ones, the inner first."""
         return [self.iteration(loop) for loop in self._search(node, all_around=True)]
 
     def _search(self, node: cst.CSTNode, *, all_around: bool) -> Iterable[StatementLoop]:
@@ -273,7 +271,7 @@ class Iterations(Part):
         if value.kind is Kind.PARAMETERS or (item is not None and item.kind in _PARTS):
             return True
         # ``grads = [p.grad for p in parameters]``
-        bindings = self.module.bindings(iterable) if isinstance(iterable, cst.Name) else ()
+        bindings = self.module.bindings(iterable)
         lists = (binding.value for binding in bindings)
         return onward(*(made.for_in.iter for made in lists if isinstance(made, cst.ListComp)))
 
@@ -306,9 +304,7 @@ class Iterations(Part):
         return steps
 
     def _run_by(self, call: cst.Call) -> tuple[bool, list[Function], list[Function]]:
-        """Return whether what a call runs is unknown, and the functions of interest that it runs,
-        or is given.
-        """
+        """Return whether it is unknown what a call runs, and the functions of interest that it may run."""
         callees = self.module.callees(call)
         bodies: list[Function] = [*callees, *self._entered(call)] if callees else []
         given: list[Function] = []
@@ -377,9 +373,7 @@ class Iterations(Part):
 
     @solved(False)
     def _is_of_interest(self, function: Function) -> bool:
-        """Return whether a function contains anything of interest, or calls one that does,
-        in whichever file.
-        """
+        """Return whether a function does anything of interest, or calls one in any file that does."""
         if function in self._of_interest:
             return True
         return self.link is not None and any(
@@ -478,9 +472,7 @@ class Iterations(Part):
         return isinstance(self.tree.parent(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del))
 
     def _is_written(self, gradient: cst.Attribute) -> bool:
-        """Return whether a gradient is set, deleted, changed in place,
-        or given to a function that may do so.
-        """
+        """Return whether a gradient is set, deleted or changed in place, perhaps by a function."""
         whole: cst.CSTNode = gradient
         parent = self.tree.parent(whole)
         while parent is not None and gradient_owner(parent) is not None and parent is not whole:
@@ -505,9 +497,7 @@ class Iterations(Part):
                 return False
 
     def _averages(self, method: cst.Attribute) -> bool:
-        """Return whether a method is called to multiply
-        by the inverse of a number: ``p.grad.mul_(1.0 / n)``.
-        """
+        """Return whether a method multiplies by the inverse of a number: ``p.grad.mul_(1.0 / n)``."""
         match self.tree.parent(method):
             case cst.Call(func=func, args=[cst.Arg(value=cst.BinaryOperation(operator=cst.Divide()))]):
                 return func is method and method.attr.value == "mul_"
@@ -521,9 +511,7 @@ class Iterations(Part):
         return Subject(node, self.module.value(node), self._place(node, path))
 
     def _place(self, node: cst.BaseExpression, path: Path) -> tuple[object, ...] | None:
-        """Return what variable or attribute an expression is,
-        as the code at the beginning of a path names it.
-        """
+        """Return what variable or attribute an expression is for the code at the beginning of a path."""
         parts: tuple[object, ...] = ()
         known: tuple[object, ...] | None = None
         seen: set[tuple[cst.CSTNode, Path]] = set()
@@ -553,9 +541,7 @@ class Iterations(Part):
             node = given
 
     def _taken_apart(self, node: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[object, ...]]:
-        """Return what an expression is an attribute or item of,
-        and the names and keys that lead from there.
-        """
+        """Return what an expression is an attribute or item of, with the names and keys in between."""
         parts: list[object] = []
         while True:
             match node:
@@ -583,9 +569,7 @@ class Iterations(Part):
         return ()
 
     def _given(self, call: cst.Call, function: Function, name: str) -> cst.BaseExpression | None:
-        """Return what a call gives a function for a parameter;
-        for ``self`` the object that has the method.
-        """
+        """Return what a call gives for a parameter of a function; for ``self`` the owner of the method."""
         if not self._is_self(function, name):
             return self.module.call(call).get(name).node
         if self.module.value(call.func).kind in (Kind.MODULE, Kind.OBJECT):
@@ -623,9 +607,7 @@ def _begun(module: Module, scope: Scope, name: str) -> Binding | None:
 
 
 def _wraps_itself(binding: Binding) -> bool:
-    """Return whether it is ``model = DataParallel(model)``, ``model = model.cuda()``:
-    what it is bound to is what it was.
-    """
+    """Return whether it stays the same model: ``model = DataParallel(model)``, ``model = model.cuda()``."""
     match binding.value:
         case cst.Call(func=cst.Attribute(value=cst.Name(name))) if name == binding.name:
             return True
@@ -752,9 +734,7 @@ def holds_optimizer(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def holds_model(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether an expression is, or may be an object that holds, a model,
-    its parameters or an optimizer.
-    """
+    """Return whether an expression is a model, its parameters or an optimizer, or may hold one."""
     return some(_holds(module, node, (Kind.OPTIMIZER, Kind.PARAMETERS, Kind.MODULE)))
 
 

@@ -235,9 +235,8 @@ class _Reach:
                 return False
 
     def _asks(self, node: cst.CSTNode) -> bool:
-        argument = self.tree.parent(node)
-        call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        return isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value in _ASKING
+        call = self.tree.call_given(node)
+        return call is not None and isinstance(call.func, cst.Name) and call.func.value in _ASKING
 
 
 def _is_size(name: str) -> bool:

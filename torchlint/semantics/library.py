@@ -21,7 +21,7 @@ from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.lexicon import Role, begins, ends, names_criterion
 from torchlint.semantics.names import dotted_text
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import given_as, keywords, last_name, positional
 from torchlint.semantics.values import (
     BATCH,
     BOOL,
@@ -250,6 +250,7 @@ def _plain(dotted: str) -> Value | None:
     return _SIMPLE_KINDS.get(fact, UNKNOWN)
 
 
+_BUILTIN_SEQUENCES = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed", "set"))
 _FROM_OPERANDS = frozenset({"tensor", "tensors", "same", "parameters", "distribution", "packed", "unknown"})
 
 
@@ -296,7 +297,7 @@ class Library:
                 return NUMBER
         if dotted in ("random.sample", "random.choices") and node.args and not node.args[0].star:
             drawn = self.evaluator.iterated(self._value(node.args[0].value))
-            return Value(Kind.LIST, item=drawn if drawn is not BOTTOM and drawn.known else None)
+            return Value(Kind.LIST, item=drawn.if_known)
         plain = _plain(dotted)
         if plain is NDARRAY:
             return self._array(node, dotted)
@@ -318,8 +319,7 @@ class Library:
             copied = dotted == "copy.deepcopy" and first.kind is Kind.MODULE
             return first._replace(origin=node) if copied else first
         if dotted in _NAMESPACE_CLASSES:
-            named = {a.keyword.value: self._value(a.value) for a in node.args if a.keyword is not None}
-            held = tuple(sorted((name, solid(value)) for name, value in named.items()))
+            held = tuple(sorted((name, solid(value)) for name, value in self._named(node).items()))
             return Value(Kind.OBJECT, origin=node, fields=held) if held else UNKNOWN
         if dotted == "functools.partial" and first.kind in (Kind.FUNCTION, Kind.CLASS):
             return first._replace(presets=(*first.presets, node))
@@ -343,13 +343,13 @@ class Library:
         return next((arg for arg in args if arg.kind is Kind.LOADER), UNKNOWN)
 
     def _is_made_to_learn(self, node: cst.Call) -> bool:
-        """Return whether a call gives parameters and a learning rate,
-        as nothing but an optimizer takes them.
-        """
-        named = (arg.keyword.value for arg in node.args if arg.keyword is not None)
-        if not any(name in ("lr", "learning_rate") for name in named):
-            return False
-        return self._value(node.args[0].value).kind is Kind.PARAMETERS
+        """Return whether a call gives parameters and a learning rate, as to an optimizer."""
+        told = not keywords(node).keys().isdisjoint(("lr", "learning_rate"))
+        return told and self._value(node.args[0].value).kind is Kind.PARAMETERS
+
+    def _named(self, node: cst.Call) -> dict[str, Value]:
+        """Return what a call gives by keyword."""
+        return {name: self._value(given) for name, given in keywords(node).items()}
 
     def _array(self, node: cst.Call, dotted: str) -> Value:
         """Return the array that a function of NumPy returns, of the dtype that its arguments show."""
@@ -361,9 +361,7 @@ class Library:
         return made.kept_in(self._memory_of(self._value(node.args[0].value)) if node.args else Memory.UNKNOWN)
 
     def _array_of_dtype(self, node: cst.Call, dotted: str) -> Value:
-        given = [self._value(arg.value) for arg in node.args if arg.keyword is None]
-        named = {arg.keyword.value: self._value(arg.value) for arg in node.args if arg.keyword is not None}
-        dtype = dtypes.of_call(dotted, given, named)
+        dtype = dtypes.of_call(dotted, [*map(self._value, positional(node))], self._named(node))
         return NDARRAY if dtype is None else NDARRAY._replace(dtype=dtype)
 
     def _array_method(self, base: Value, name: str, node: cst.Call) -> Value | None:
@@ -378,9 +376,7 @@ class Library:
 
     @staticmethod
     def _memory_of(data: Value) -> Memory:
-        """Return which memory holds a tensor or array that is made of this without a copy,
-        where it can be.
-        """
+        """Return which memory a tensor or array is in that is made of this without a copy."""
         if data.kind is Kind.TENSOR or data.kind is Kind.NDARRAY:
             return data.memory
         known = data.kind in (Kind.LIST, Kind.TUPLE, Kind.NUMBER, Kind.BOOL, Kind.SHAPE)
@@ -388,7 +384,7 @@ class Library:
 
     def _allocated(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Memory:
         """Return which memory a function of torch allocates for a tensor of the host, or takes over."""
-        given = {a.keyword.value: a.value for a in node.args if a.keyword is not None}
+        given = keywords(node)
         if "out" in given:
             return self._value(given["out"]).memory
         if "pin_memory" in given:
@@ -465,20 +461,15 @@ class Library:
 
     def _deciding(self, node: cst.Call, fact: results.Depends, *, method: bool = False) -> object:
         """Return the argument on which a result depends, in the terms of ``api.results``."""
-        positional = [a for a in node.args if a.keyword is None]
         if any(a.star for a in node.args):
             return results.UNKNOWN
-        argument = next(
-            (a for a in node.args if a.keyword is not None and a.keyword.value == fact.argument), None
-        )
-        if argument is None and fact.position is not None and len(positional) > fact.position:
-            argument = positional[fact.position]
-        if argument is None:
+        given = given_as(node, fact.argument, fact.position)
+        if given is None:
             return results.ABSENT
         if fact.argument == "input" and len(node.args) > 2:
             # ``torch.where(condition, a, b)``: with ``b`` there, ``a`` is no None.
             return True
-        value = self._value(argument.value)
+        value = self._value(given)
         if value.constant is not MISSING:
             return value.constant
         if value.kind is Kind.TENSOR:
@@ -528,39 +519,42 @@ class Library:
 
     def _factory(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
         """Return a tensor made from nothing, or in the likeness of another."""
-        keywords = {a.keyword.value: self._value(a.value) for a in node.args if a.keyword is not None}
-        device: Device = Device.CPU
-        if dotted in results.LIKE_FACTORIES and args:
-            device = args[0].device
-        elif dotted in results.HOST_FACTORIES:
-            device = Device.CPU
-        elif self._default_device_changed:
-            device = Device.UNKNOWN
-        elif dotted in ("torch.as_tensor", "torch.asarray", "torch.normal"):
-            tensors = [a for a in args if a.tensorlike]
-            if tensors:
-                device = join_devices(a.device for a in tensors)
-            elif args and not args[0].known:
-                device = Device.UNKNOWN
-        if "device" in keywords:
-            device = self.device(keywords["device"])
+        named = self._named(node)
+        if "device" in named:
+            device = self.device(named["device"])
         elif any(a.star == "**" for a in node.args):
             device = Device.UNKNOWN
-        graph = Graph.DETACHED
-        if keywords.get("requires_grad", BOOL).constant is True:
-            graph = Graph.ATTACHED
+        else:
+            device = self._device_of_factory(dotted, args)
+        learnt = named.get("requires_grad", BOOL).constant is True
         asked = self._asked_dtype(node)
         if asked is not None:
             dtype = tensordtypes.named(asked)
         else:
             dtype = _dtype_of_data(dotted, args[0] if args else UNKNOWN)
-            given = [self._value(a.value) for a in node.args if a.keyword is None]
-            dtype = dtype or tensordtypes.of_factory(dotted, given, keywords)
+            dtype = dtype or tensordtypes.of_factory(dotted, [*map(self._value, positional(node))], named)
+        graph = Graph.ATTACHED if learnt else Graph.DETACHED
         made = Value(Kind.TENSOR, device=device, graph=graph, dtype=dtype, origin=node)
         if device is not Device.CPU:
             return made
-        models = args[:1] if dotted in results.LIKE_FACTORIES and "device" not in keywords else ()
+        models = args[:1] if dotted in results.LIKE_FACTORIES and "device" not in named else ()
         return made.kept_in(_new_beside(models, self._allocated(node, dotted, args)))
+
+    def _device_of_factory(self, dotted: str, args: Sequence[Value]) -> Device:
+        """Return where a factory makes a tensor that is not told where to."""
+        if dotted in results.LIKE_FACTORIES and args:
+            return args[0].device
+        if dotted in results.HOST_FACTORIES:
+            return Device.CPU
+        if self._default_device_changed:
+            return Device.UNKNOWN
+        if dotted in ("torch.as_tensor", "torch.asarray", "torch.normal"):
+            tensors = [a for a in args if a.tensorlike]
+            if tensors:
+                return join_devices(a.device for a in tensors)
+            if args and not args[0].known:
+                return Device.UNKNOWN
+        return Device.CPU
 
     def _asked_dtype(self, node: cst.Call) -> Value | None:
         """Return the dtype that a call asks for, if it may ask for one."""
@@ -670,24 +664,16 @@ class Library:
             added = item.kind is Kind.TENSOR and dotted == "builtins.sum"
             dtype = tensordtypes.of_call("sum", (item,)) if added else item.dtype
             return item._replace(constant=MISSING, literal=False, dtype=dtype)
-        if dotted in (
-            "builtins.list",
-            "builtins.tuple",
-            "builtins.sorted",
-            "builtins.reversed",
-            "builtins.set",
-        ):
+        if dotted in _BUILTIN_SEQUENCES:
             if first.kind in (Kind.LIST, Kind.TUPLE) and dotted != "builtins.sorted":
                 kind = Kind.TUPLE if dotted == "builtins.tuple" else Kind.LIST
                 return first._replace(kind=kind)
             item = self.evaluator.iterated(first)
-            return Value(Kind.LIST, item=item if item is not BOTTOM and item.known else None, origin=node)
+            return Value(Kind.LIST, item=item.if_known, origin=node)
         if dotted == "builtins.iter":
             return self._iterator(first)
         if dotted == "builtins.dict":
             return Value(Kind.DICT, item=self._item_of_dict(node))
-        if dotted == "builtins.super":
-            return UNKNOWN
         return UNKNOWN
 
     def _item_of_dict(self, node: cst.Call) -> Value | None:
@@ -719,50 +705,17 @@ class Library:
         """Return an iterator over something; over a loader it stays a loader, since it yields its batches."""
         if value.kind in (Kind.LOADER, Kind.ITERATOR, Kind.LIST, Kind.PARAMETERS):
             return value
-        item = self.evaluator.iterated(value)
-        return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
+        return Value(Kind.ITERATOR, item=self.evaluator.iterated(value).if_known)
 
     def unknown_call(self, node: cst.Call) -> Value:
-        """Return a call whose target the file does not show;
-        what is asked of the method's owner still tells.
-        """
+        """Return what an unknown call gives, as far as what it is asked of tells."""
         func = node.func
         if ends(last_name(func), Role.SENDING) and not any(arg.star for arg in node.args):
             return self._sent([v for v in (self._value(a.value) for a in node.args) if v is not BOTTOM])
         if _encodes(node):
             return BATCH.on(Device.CPU)
-        if isinstance(func, cst.Attribute):
-            attr = func.attr.value
-            base = self._value(func.value)
-            if attr in results.TENSOR_ONLY_METHODS or asked_by_dimension(node, self.evaluator.tree):
-                return self.method_call(TENSOR.on(base.device), attr, node)
-            if attr in ("cuda", "to") and base.kind is Kind.OBJECT and runs_elsewhere(base.cls or ""):
-                return base  # sent to a device, it is what it was
-            if attr in results.MOVES_TO_ACCELERATOR:
-                return UNKNOWN._replace(device=Device.ACCELERATOR)
-            if attr == "to" and node.args:
-                return UNKNOWN._replace(device=self.device_argument(node))
-            if attr == "cpu" and not node.args:
-                return UNKNOWN._replace(device=Device.CPU)
-            if attr == "eval" and not node.args:
-                # Nothing but a module is put into a mode without saying more.
-                return MODULE.on(base.device)
-            if attr in _LOOKING_UP and len(node.args) == 2:
-                chosen = chosen_device(self._value(node.args[1].value))
-                if chosen is not None:
-                    return chosen
-            if attr in ("item", "__len__"):
-                return NUMBER
-            if attr == "numpy":
-                return NDARRAY
-            if attr in ("dim", "numel", "nelement"):
-                return NUMBER
-            if attr in ("format", "join", "strftime", "lower", "upper", "strip"):
-                return STRING
-            if attr in ("parameters", "named_parameters"):
-                return self._parameters(MODULE, attr)
-            if base.kind is Kind.UNKNOWN and attr in results.TENSOR_METHODS:
-                return unknown_of((base,))
+        if isinstance(func, cst.Attribute) and (given := self._unknown_method(node, func)) is not None:
+            return given
         spelt = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
         if isinstance(spelt, str) and names_criterion(spelt):
             if begins(spelt, *MAKER_NAME):
@@ -776,6 +729,38 @@ class Library:
             if passed.kind is Kind.LOADER and not arg.star:
                 return passed
         return UNKNOWN
+
+    def _unknown_method(self, node: cst.Call, method: cst.Attribute) -> Value | None:
+        """Return what a method gives by its name, whatever it is asked of; None if that tells nothing."""
+        attr, base = method.attr.value, self._value(method.value)
+        if attr in results.TENSOR_ONLY_METHODS or asked_by_dimension(node, self.evaluator.tree):
+            return self.method_call(TENSOR.on(base.device), attr, node)
+        if attr in ("cuda", "to") and base.kind is Kind.OBJECT and runs_elsewhere(base.cls or ""):
+            return base  # sent to a device, it is what it was
+        if attr in results.MOVES_TO_ACCELERATOR:
+            return UNKNOWN._replace(device=Device.ACCELERATOR)
+        if attr == "to" and node.args:
+            return UNKNOWN._replace(device=self.device_argument(node))
+        if attr == "cpu" and not node.args:
+            return UNKNOWN._replace(device=Device.CPU)
+        if attr == "eval" and not node.args:
+            # Nothing but a module is put into a mode without saying more.
+            return MODULE.on(base.device)
+        if attr in _LOOKING_UP and len(node.args) == 2:
+            chosen = chosen_device(self._value(node.args[1].value))
+            if chosen is not None:
+                return chosen
+        if attr in ("item", "__len__", "dim", "numel", "nelement"):
+            return NUMBER
+        if attr == "numpy":
+            return NDARRAY
+        if attr in ("format", "join", "strftime", "lower", "upper", "strip"):
+            return STRING
+        if attr in ("parameters", "named_parameters"):
+            return self._parameters(MODULE, attr)
+        if base.kind is Kind.UNKNOWN and attr in results.TENSOR_METHODS:
+            return unknown_of((base,))
+        return None
 
     def operate(self, left: Value, right: Value, node: cst.CSTNode | None = None) -> Value:
         """Return the result of an arithmetic operator."""
@@ -894,8 +879,8 @@ class Library:
         if name == "requires_grad_":
             return base.attached(Graph.ATTACHED)
         if name in results.NEW_FACTORIES:
-            keywords = {a.keyword.value: a.value for a in node.args if a.keyword is not None}
-            device = self.device(self._value(keywords["device"])) if "device" in keywords else base.device
+            asked = keywords(node).get("device")
+            device = base.device if asked is None else self.device(self._value(asked))
             made = Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, origin=node)
             made = self._with_dtype(made, name, (base,), node)
             return made.kept_in(_new_beside((base,), self._allocated(node, name, ())))
@@ -923,10 +908,8 @@ class Library:
             return Memory.PINNED
         if base.device is Device.CPU:
             return _cast(base.memory) if name == "to" else base.memory
-        ahead = next(
-            (a for a in node.args if a.keyword is not None and a.keyword.value == "non_blocking"), None
-        )
-        if ahead is not None and self._value(ahead.value).constant is not False:
+        ahead = keywords(node).get("non_blocking")
+        if ahead is not None and self._value(ahead).constant is not False:
             return Memory.PINNED  # what is copied to the host without waiting goes to pinned memory
         return Memory.PAGEABLE if base.device is Device.ACCELERATOR else Memory.UNKNOWN
 
@@ -978,9 +961,7 @@ class Library:
         return UNKNOWN
 
     def _moved_to(self, base: Value, name: str, node: cst.Call) -> Device | None:
-        """Return where a tensor or module lands that is moved by this method;
-        None for methods that do not move.
-        """
+        """Return where this method moves a tensor or module; None if it moves none."""
         if name == "to" or name == "to_empty":
             device = self.device_argument(node)
             return base.device if device is Device.UNKNOWN and self._only_dtype(node) else device
@@ -1226,9 +1207,7 @@ def _operands(values: Sequence[Value]) -> list[Value]:
 
 
 def _dtype_of_data(dotted: str, data: Value) -> str | None:
-    """Return the dtype of a tensor made without one:
-    that of the array or tensor which it is made of or like.
-    """
+    """Return the dtype of a tensor made without one: that of the data that it is made of or like."""
     if dotted in results.LEGACY_CONSTRUCTORS:
         return results.LEGACY_CONSTRUCTORS[dotted]
     if dotted in ("torch.randint", "torch.randperm"):
@@ -1247,17 +1226,13 @@ def _divides(node: cst.CSTNode | None) -> bool:
 
 def _differentiates_twice(call: cst.Call) -> bool:
     """Return whether gradients are asked for that have a graph of their own."""
-    return any(
-        argument.keyword is not None
-        and argument.keyword.value == "create_graph"
-        and not (isinstance(argument.value, cst.Name) and argument.value.value == "False")
-        for argument in call.args
-    )
+    asked = keywords(call).get("create_graph")
+    return asked is not None and not (isinstance(asked, cst.Name) and asked.value == "False")
 
 
 def _encodes(call: cst.Call) -> bool:
     """Return whether data is made tensors, in host memory: ``tokenizer(texts, return_tensors="pt")``."""
-    given = {argument.keyword.value: argument.value for argument in call.args if argument.keyword is not None}
+    given = keywords(call)
     wanted = given.get("return_tensors")
     pt = isinstance(wanted, cst.SimpleString) and wanted.raw_value == "pt"
     return pt and "device" not in given

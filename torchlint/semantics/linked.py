@@ -36,9 +36,7 @@ class Link(Protocol):
         """Return the module of the file that a node belongs to."""
 
     def defines(self, module: Any, binding: Any) -> bool:
-        """Return whether an import brings a function, a class or a file of the project,
-        which is no other's name.
-        """
+        """Return whether an import brings a function, class or file of the project under its own name."""
 
     def is_imported(self, module: Any) -> bool:
         """Return whether another file of the project imports a module, or what it defines."""
@@ -47,14 +45,10 @@ class Link(Protocol):
         """Return whether only files of the project can use a name of the top level of a module."""
 
     def is_used(self, module: Any, name: str) -> bool:
-        """Return whether a file of the project, a test among them,
-        may use a name of the top level of a module.
-        """
+        """Return whether a file of the project, or a test, may use a top-level name of a module."""
 
     def patched(self) -> frozenset[str]:
-        """Return the names that files of the project replace
-        with something else: ``mock.patch("a.b.Name")``.
-        """
+        """Return the names that files of the project replace: ``mock.patch("a.b.Name")``."""
 
     def fails_on_warnings(self) -> bool:
         """Return whether the tests of the project are configured to turn warnings into errors."""
@@ -72,9 +66,7 @@ class Link(Protocol):
         """Return the module of a file; None for one that cannot be read."""
 
     def imported(self, module: Any, binding: Any) -> Target | None:
-        """Return what an import of a module brings from the project; None if it is of a library,
-        or not found.
-        """
+        """Return what an import brings from the project; None if it is of a library, or not found."""
 
     def at(self, module: Any, name: str) -> Target | None:
         """Return the file or package that a dotted name is for imports in a module."""
@@ -126,9 +118,7 @@ class Link(Protocol):
         """Return whether the text of any file of the project, a test among them, has one of some words."""
 
     def configuration(self, module: Any, name: str, *, beside: bool) -> Path | None:
-        """Return the configuration file that a module names;
-        ``beside`` if it begins at the folder of the module.
-        """
+        """Return the configuration file that a module names, relative to it if ``beside``."""
 
     def composed(self, module: Any, folder: str, name: str) -> Path | None:
         """Return the primary configuration that Hydra composes for a module; None if it is not known."""
@@ -247,9 +237,7 @@ _WITH_NODE = frozenset({"Binding", "Scope", "ClassInfo"})
 
 
 def elsewhere(tree: SyntaxTree, argument: Any) -> cst.CSTNode | None:
-    """Return the node of another file than that of a tree that an argument is, or is about;
-    None for any other.
-    """
+    """Return the node of another file that an argument is, or is about; None for other arguments."""
     way = _WAYS[argument.__class__]
     if way is None:
         return None

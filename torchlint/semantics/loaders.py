@@ -17,8 +17,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
-from torchlint.semantics.api.frameworks import PLACING_BATCHES
-from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, MOVES_TO_ACCELERATOR
+from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.configured import instantiated, parses_training_arguments
 from torchlint.semantics.contexts import is_test
@@ -31,7 +30,6 @@ from torchlint.semantics.lexicon import (
     ends,
     has,
     names_criterion,
-    names_device,
     names_tokenizer,
 )
 from torchlint.semantics.module import Module, Part
@@ -252,8 +250,6 @@ class Loaders(Part):
         made = name is not None and is_training_arguments(name)
         return made or parses_training_arguments(self.module, call)
 
-    # ------------------------------------------------------------------ conflicts
-
     # ------------------------------------------------------------------ transfers
 
     def sends(self, call: cst.Call) -> cst.BaseExpression | None:
@@ -344,9 +340,7 @@ class Loaders(Part):
         return found
 
     def keys_read(self, call: cst.Call) -> frozenset[str]:
-        """Return the keys by which the program reads parts of a loader's batches, one in another
-        included.
-        """
+        """Return the keys by which the program reads parts of a loader's batches, nested ones included."""
         found: set[str] = set()
         for each in self._users:
             for name in each._named.get(call, ()):
@@ -360,9 +354,7 @@ class Loaders(Part):
         return frozenset(found)
 
     def _rebuilt(self, batch: cst.Name) -> Sequence[cst.Name]:
-        """Return the reads of a name with the parts of a batch:
-        ``batch = {k: v.cuda() for k, v in batch.items()}``.
-        """
+        """Return the reads of what holds a batch's parts: ``b = {k: v.cuda() for k, v in batch.items()}``."""
         node: cst.CSTNode | None = batch
         for kind in (cst.Attribute, cst.Call, cst.CompFor, cst.DictComp, cst.Assign):
             node = self.tree.parent(node) if node is not None else None
@@ -385,9 +377,7 @@ class Loaders(Part):
         )
 
     def only_collected(self, call: cst.Call) -> bool:
-        """Return whether a loader is gone through once, to keep all its batches:
-        ``[x.cuda() for x in loader]``.
-        """
+        """Return whether a loader is read once, to keep its batches: ``[x.cuda() for x in loader]``."""
         collected = [
             each._collects(loop)
             for each in self._users
@@ -401,9 +391,7 @@ class Loaders(Part):
         return isinstance(made, cst.ListComp) and not self.module.flow.loops(made)
 
     def feeds_accelerator(self, call: cst.Call) -> bool:
-        """Return whether batches are sent to an accelerator,
-        by what the file does or else by its evidence.
-        """
+        """Return whether batches are sent to an accelerator, as the file does or else suggests."""
         if not accelerated(self.module):
             return False
         destination = self.destination(call)
@@ -438,9 +426,7 @@ class Loaders(Part):
 
     @traced(Through.NOTHING)
     def _is_device_type(self, node: cst.CSTNode, path: Path) -> bool | None:
-        """Return whether a name is a tensor type of CUDA, such as ``torch.cuda.FloatTensor``;
-        None for what is not of torch.
-        """
+        """Return whether a name is a tensor type of CUDA; None for what is not of torch."""
         name = self.module.qualified(node) if not path else None
         return name.startswith("torch.cuda.") if name is not None else None
 
@@ -507,9 +493,8 @@ class Loaders(Part):
         return True
 
     def _is_given_to_model(self, use: cst.Name) -> bool:
-        argument = self.tree.parent(use)
-        call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        if not isinstance(call, cst.Call) or names_criterion(last_name(call.func)):
+        call = self.tree.call_given(use)
+        if call is None or names_criterion(last_name(call.func)):
             return False
         return self.module.value(call.func).kind is Kind.MODULE
 
@@ -646,80 +631,6 @@ class Loaders(Part):
         )
 
 
-@remembered
-def stays_on_host(module: Module, loop: cst.For | cst.While) -> bool:
-    """Return whether a loop runs a model on the host: one that is given the batches of a loader as they
-    come, or that the function makes for itself, where nothing moves any tensor.
-
-    A framework may do so out of sight, and so may the model itself.
-    """
-    tree = module.tree
-    called = [
-        call for call in tree.nodes_within(loop.body, cst.Call) if module.value(call.func).kind is Kind.MODULE
-    ]
-    if (
-        not called
-        or module.mentions(*PLACING_BATCHES)
-        or _moves_something(module, _code_around(module, loop))
-    ):
-        return False
-    if isinstance(loop, cst.For) and places.over_loader(module, loop):
-        # Tensors that are all of the data may have been moved before.
-        fed = [call for call in called if any(_is_item_of(module, arg.value, loop) for arg in call.args)]
-        passes = (callee for call in fed for callee in module.callees(call))
-        if (
-            fed
-            and not module.mentions("TensorDataset(")
-            and not any(_moves_something(module, each) for each in passes)
-        ):
-            return True
-    return all(_makes_on_host(module, call.func, loop) for call in called)
-
-
-def _code_around(module: Module, node: cst.CSTNode) -> cst.CSTNode:
-    return module.function(node) or module.tree.root
-
-
-def _makes_on_host(module: Module, model: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
-    """Return whether a variable is a model of the project that a function makes,
-    by code that makes nothing elsewhere.
-    """
-    made = module.value(model)
-    bindings = module.bindings(model) if isinstance(model, cst.Name) else ()
-    if not isinstance(made.definition, cst.ClassDef) or not bindings:
-        return False
-    return not _moves_something(module, made.definition) and all(
-        isinstance(each.value, cst.Call)
-        and _code_around(module, each.node) is _code_around(module, loop)
-        and not any(_moves_something(module, maker) for maker in module.callees(each.value))
-        for each in bindings
-    )
-
-
-def _is_item_of(module: Module, node: cst.BaseExpression, loop: cst.For) -> bool:
-    """Return whether a variable has what a loop gives it, or a part of that: ``x``, ``batch[0]``."""
-    while isinstance(node, cst.Subscript):
-        node = node.value
-    bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
-    return bool(bindings) and all(module.tree.contains(loop.target, each.node) for each in bindings)
-
-
-@remembered
-def _moves_something(module: Module, around: cst.CSTNode) -> bool:
-    """Return whether code moves a tensor or makes one on a device, whatever that is."""
-    home = module.home(around)
-    return any(
-        last_name(call.func) in _TAKING_AWAY
-        or ends(last_name(call.func), Role.SENDING)
-        or last_name(call.func) == "device"
-        or any(names_device(argument.keyword.value) for argument in call.args if argument.keyword is not None)
-        for call in home.tree.nodes_within(around, cst.Call)
-    )
-
-
-_TAKING_AWAY = MOVES_TO_ACCELERATOR | {"to", "type", "copy_"}
-
-
 @traced(Through.ITEMS | Through.PARAMETERS)
 def class_behind(module: Module, node: cst.CSTNode, path: Path) -> cst.ClassDef | list[Source] | None:
     """Return the class of the project that a dataset is an instance, or a part of an instance, of."""
@@ -747,9 +658,7 @@ def constructors_around(module: Module) -> Iterator[cst.Call]:
 
 @remembered
 def collations(module: Module) -> dict[Function, tuple[cst.Call, ...]]:
-    """Return the functions that put the batches of loaders together,
-    and the calls that make these loaders.
-    """
+    """Return the functions that put batches together, and the calls that make their loaders."""
     found: dict[Function, list[cst.Call]] = {}
     for call in constructors_around(module):
         collate = module.argument(call, "collate_fn").node
@@ -762,12 +671,7 @@ def collations(module: Module) -> dict[Function, tuple[cst.Call, ...]]:
 @traced(Through.ITEMS | Through.PARAMETERS)
 def _collating(module: Module, node: cst.CSTNode, path: Path) -> cst.CSTNode | None:
     """Return the function that runs when what is given as ``collate_fn`` is called."""
-    definition = module.value(node).definition if not path else None
-    return (
-        module.classes.info(definition).method("__call__")
-        if isinstance(definition, cst.ClassDef)
-        else definition
-    )
+    return module.inference.callgraph.run_by(module.value(node)) if not path else None
 
 
 def collated(module: Module, binding: Binding, path: Path) -> list[Source] | None:
@@ -815,9 +719,7 @@ def _goes_out_of_sight(module: Module, use: Use) -> Verdict[bool]:
 
 
 def _takes_texts(call: cst.Call, argument: cst.Arg) -> bool:
-    """Return whether tensors are made of an argument, a text:
-    ``processor(text=batch)``, ``tokenizer(batch)``.
-    """
+    """Return whether a call makes tensors of a text: ``processor(text=batch)``, ``tokenizer(batch)``."""
     keyword = argument.keyword.value if argument.keyword is not None else None
     return keyword in ("text", "texts") or names_tokenizer(last_name(call.func))
 
@@ -912,13 +814,22 @@ def _around(
 
 
 def _parameter(module: Module, iterated: cst.BaseExpression, function: cst.CSTNode) -> Binding | None:
-    """Return the parameter of ``function`` that the loader comes in by."""
-    for node in module.tree.descendants(iterated):
-        if isinstance(node, cst.Name) and module.names.is_read(node):
+    """Return the parameter of ``function`` that the loader comes in by, whatever it is called there."""
+    seen: dict[cst.CSTNode, None] = {iterated: None}
+    waiting: list[cst.CSTNode] = [iterated]
+    for given in waiting:
+        for node in module.tree.descendants(given):
+            if not isinstance(node, cst.Name) or not module.names.is_read(node):
+                continue
             for binding in module.bindings(node):
                 if binding.kind is BindingKind.PARAMETER and binding.scope.node is function:
                     if binding.name not in ("self", "cls"):
                         return binding
+                elif binding.kind is BindingKind.ASSIGN and binding.value is not None:
+                    # ``batches = tqdm(loader)``
+                    if binding.scope.node is function and binding.value not in seen:
+                        seen[binding.value] = None
+                        waiting.append(binding.value)
     return None
 
 
@@ -1000,15 +911,10 @@ ROUNDING_OPTIONS = frozenset({"pad_to_multiple_of", "pad_to_multiple"})
 
 
 def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode | None:
-    """Return where a collate function pads the items of a batch to the longest of them;
-    None if it may not.
-    """
-    made = module.value(collate)
-    definition = made.definition
-    if isinstance(definition, cst.ClassDef) and made.kind is not Kind.CLASS:
-        definition = module.classes.info(definition).method("__call__")
-    if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
-        return _pads(module, definition)
+    """Return where a collate function pads a batch to its longest item; None if it may not."""
+    function = module.inference.callgraph.run_by(module.value(collate))
+    if function is not None:
+        return _pads(module, function)
     for call in _makers(module, collate):
         if module.qualified(call.func) in _COLLATORS and _dynamic(module, call):
             return call
@@ -1050,9 +956,7 @@ def _rounds(module: Module, function: cst.FunctionDef | cst.Lambda) -> bool:
 
 
 def _lengths_are_few(module: Module, call: cst.Call) -> bool:
-    """Return whether it is ``padding="max_length"``, ``pad_to_multiple_of=8``,
-    ``math.ceil(longest / 64) * 64``.
-    """
+    """Return whether it pads to a maximum or a multiple: ``padding="max_length"``, ``math.ceil(n / 64)``."""
     if module.qualified(call.func) == "math.ceil":
         return True
     return any(_keyword(arg) in ROUNDING_OPTIONS or _pads_to(module, arg, "max_length") for arg in call.args)
@@ -1070,9 +974,7 @@ def _tokenizes(module: Module, call: cst.Call) -> bool:
 
 
 def _dynamic(module: Module, call: cst.Call) -> bool:
-    """Return whether a collator of transformers is left to pad to the longest,
-    as it does unless told otherwise.
-    """
+    """Return whether a collator of transformers pads to the longest, as it does unless told otherwise."""
     if any(argument.star for argument in call.args) or _lengths_are_few(module, call):
         return False
     return not any(_keyword(arg) == "padding" and not _pads_to(module, arg, True) for arg in call.args)

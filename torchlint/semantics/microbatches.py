@@ -57,6 +57,39 @@ def accumulations(module: Module, call: cst.Call) -> Iterator[Accumulation]:
             yield found
 
 
+def batches_of_step(module: Module, loop: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return ``n`` of a loop over the batches that one step accumulates: over ``x.chunk(n)``, or over
+    ``range(n)`` where ``n`` counts batches.
+    """
+    match loop:
+        case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])) if (
+            module.qualified(func) == "builtins.range"
+        ):
+            named = has(last_name(count), Role.ACCUMULATION)
+            return count if named and _are_several(module, count) else None
+        case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=batches), *_])) if module.qualified(
+            func
+        ) in ("builtins.zip", "builtins.enumerate"):
+            return _chunks(module, batches)
+        case cst.For(iter=batches):
+            return _chunks(module, batches)
+    return None
+
+
+def _chunks(module: Module, batches: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return ``n`` of ``x.chunk(n)``: a batch in parts."""
+    match batches:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("chunk")), args=[*_, cst.Arg(value=count)]):
+            place = 2 if module.qualified(batches.func) == "torch.chunk" else 1
+            return count if len(batches.args) == place and _are_several(module, count) else None
+    return None
+
+
+def _are_several(module: Module, count: cst.BaseExpression) -> bool:
+    constant = module.value(count).constant
+    return constant is MISSING or (isinstance(constant, int) and constant > 1)
+
+
 class _Search:
     """One iteration, looked through for an accumulation."""
 
@@ -90,9 +123,7 @@ class _Search:
         )
 
     def accumulation_within(self, call: cst.Call) -> Accumulation | None:
-        """Return what ``accumulation`` does, for a loop over the batches of a step,
-        ``for _ in range(accumulate)``.
-        """
+        """Return what ``accumulation`` does, for a loop over batches of a step."""
         iteration = self.iteration
         backward = next(iter(iteration.at(call, Act.BACKWARD)), None)
         steps = iteration.of(Act.STEP)
@@ -101,45 +132,12 @@ class _Search:
             return None
         if len(backward.loops) != 1 or any(event.loops for event in (*steps, *clearing)):
             return None
-        count = self._batches_of(backward.loops[0])
+        count = batches_of_step(self.module, backward.loops[0])
         if count is None or iteration.events.index(backward) > iteration.events.index(steps[0]):
             return None
         return Accumulation(
             iteration, backward, tuple(steps), count, backward.loops[0], within=True, counted=True
         )
-
-    def _batches_of(self, loop: cst.CSTNode) -> cst.BaseExpression | None:
-        """Return ``n`` of a loop over ``range(n)`` that is called after the batches of a step,
-        or ``x.chunk(n)``.
-        """
-        match loop:
-            case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])) if (
-                self.module.qualified(func) == "builtins.range"
-            ):
-                named = has(last_name(count), Role.ACCUMULATION)
-                return count if named and self._are_several(count) else None
-            case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=batches), *_])) if (
-                self.module.qualified(func) in ("builtins.zip", "builtins.enumerate")
-            ):
-                return self._chunks(batches)
-            case cst.For(iter=batches):
-                return self._chunks(batches)
-        return None
-
-    def _chunks(self, batches: cst.BaseExpression) -> cst.BaseExpression | None:
-        """Return ``n`` of ``x.chunk(n)``: a batch in parts."""
-        match batches:
-            case cst.Call(func=cst.Attribute(attr=cst.Name("chunk")), args=[*_, cst.Arg(value=count)]):
-                whole = len(batches.args) == self._place_of_count(batches)
-                return count if whole and self._are_several(count) else None
-        return None
-
-    def _place_of_count(self, chunk: cst.Call) -> int:
-        return 2 if self.module.qualified(chunk.func) == "torch.chunk" else 1
-
-    def _are_several(self, count: cst.BaseExpression) -> bool:
-        constant = self.module.value(count).constant
-        return constant is MISSING or (isinstance(constant, int) and constant > 1)
 
     def _text(self, node: cst.BaseExpression) -> str:
         return self.module.home(node).tree.source(node)
@@ -162,9 +160,7 @@ class _Search:
         return self._divisor_around(event) if self._is_throttled(event) else None
 
     def _named_count(self, event: Event) -> cst.BaseExpression | None:
-        """Return ``n`` where an event happens once a counter has got ``n`` further:
-        ``i - last >= accumulate``.
-        """
+        """Return ``n`` of an event once a counter is ``n`` further: ``i - last >= accumulate``."""
         if not self._is_throttled(event):
             return None
         for test, _ in self._tests(event):
@@ -195,9 +191,7 @@ class _Search:
                 yield decision.test, event.path[:depth]
 
     def _divisor(self, test: cst.BaseExpression, path: Path, hops: int) -> cst.BaseExpression | None:
-        """Return ``n`` of ``i % n`` in a condition, in what its names are given,
-        or in what a caller passes.
-        """
+        """Return ``n`` of ``i % n`` in a condition, in what its names are given, or at the caller."""
         home = self.module.home(test)
         for node in (test, *home.tree.descendants(test)):
             if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
@@ -234,9 +228,7 @@ class _Search:
         return not has(last_name(count), *_SCHEDULE)
 
     def _trains_in_turns(self, steps: list[Event]) -> bool:
-        """Return whether gradients are computed in the branch of a step as well:
-        another model has its turn.
-        """
+        """Return whether the branch of a step computes gradients, too: another model has its turn."""
         return any(
             isinstance(branch.construct, cst.If)
             and self.tree.contains(branch.construct.body, backward.outermost)

@@ -15,6 +15,7 @@ from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
+from torchlint.semantics.callgraph import Run
 from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.declared import Declared
 from torchlint.semantics.dependencies import cached_property
@@ -120,7 +121,8 @@ class Module:
     Every question is answered lazily and remembered. Unknown stays unknown: None, ``UNKNOWN`` or False
     wherever the file does not show the answer. ``locate`` tells the place of an offset as people count it:
     in a notebook that is one in a cell. ``grad_off`` tells whether autograd is off where a node runs: values
-    depend on it, though it is found out by way of values. `torchlint.semantics.model` supplies it.
+    depend on it, though it is found out by way of values; ``handed_on`` which calls run a function that they
+    do not name, which callers depend on in the same way. `torchlint.semantics.model` supplies both.
     """
 
     # They only put together what others answer, who hand questions on themselves.
@@ -138,6 +140,7 @@ class Module:
         locate: Callable[[int], Position] | None,
         path: PurePath | None,
         grad_off: Callable[[Module, cst.CSTNode], bool],
+        handed_on: Callable[[Module, Function], tuple[Run, ...]],
         link: Link | None = None,
         fixpoint: Fixpoint[Any, Any] | None = None,
     ) -> None:
@@ -150,6 +153,7 @@ class Module:
         self.path = path
         """Where the file is, as far as that is known."""
         self._grad_off = grad_off
+        self._handed_on = handed_on
         self._parts: dict[type[Part], Part] = {}
         """What further parts of the model know of this one; see `Part`."""
 
@@ -216,6 +220,7 @@ class Module:
         """The evaluator of expressions."""
         inference = self._linked(Inference)(self.tree, self.names, self.flow, self.classes)
         inference.grad_off = lambda node: self._grad_off(self, node)
+        inference.callgraph.handed_on = lambda function: self._handed_on(self, function)
         if self.settings.host_names or self.settings.device_names or self.settings.known_async_helpers:
             inference.declared = self.settings
         return inference
@@ -244,18 +249,16 @@ class Module:
     # ------------------------------------------------------------------ names and values
 
     def qualified(self, node: cst.CSTNode) -> str | None:
-        """Return the public dotted library name that a name or attribute stands for;
-        None for anything else.
-        """
+        """Return the public dotted library name that a name or attribute stands for, if it is one."""
         return self.names.qualified(node)
 
     def value(self, node: cst.CSTNode) -> Value:
         """Return what an expression can evaluate to, in whichever file it stands."""
         return self.inference.value(node)
 
-    def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
-        """Return the definitions that reach a read of a name."""
-        return self.names.bindings(name)
+    def bindings(self, node: cst.CSTNode) -> tuple[Binding, ...]:
+        """Return the definitions that reach the read of a name; none for any other node."""
+        return self.names.bindings(node)
 
     def binding_of(self, target: cst.CSTNode) -> Binding | None:
         """Return the binding that an assignment target, parameter, import or definition makes."""
@@ -269,14 +272,12 @@ class Module:
 
     @remembered
     def call(self, call: cst.Call, override: cst.FunctionDef | None = None) -> calls.BoundCall:
-        """Return the arguments of a call laid against the signature of what it calls,
-        or of an override of that.
-        """
+        """Return the arguments of a call bound to the signature of what it calls, or of an override."""
         signature, presets = self._signature(call, override)
         around = self.function(call) if any(argument.star for argument in call.args) else None
         graph = self.inference.callgraph
         if isinstance(around, cst.FunctionDef) and self._shows_calls(around):
-            held = graph.handed_on(call)
+            held = graph.held_by_stars(call, None)
             if held and None not in held:
                 return calls.either(
                     [calls.bind(call, signature, presets=presets, unpacked=each) for each in held]
@@ -289,9 +290,7 @@ class Module:
         return self.link is None or self.link.shows_users(self, known_as.name.value)
 
     def argument(self, call: cst.Call, name: str, override: cst.FunctionDef | None = None) -> Argument:
-        """Return what a call passes for the parameter ``name`` of what it calls,
-        or of an override of that.
-        """
+        """Return what a call passes for a parameter of what it calls, or of an override of that."""
         bound = self.call(call) if override is None else self.call(call, override)
         return Argument(bound.get(name), self.value)
 
@@ -351,9 +350,7 @@ class Module:
         return callee.cls
 
     def base_constructed(self, call: cst.Call) -> str | None:
-        """Return the library class whose constructor ``super().__init__(...)`` runs;
-        None for any other call.
-        """
+        """Return the library class whose constructor ``super().__init__(...)`` runs, if it does."""
         match call.func:
             case cst.Attribute(value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")):
                 owner = self.tree.enclosing(call, cst.ClassDef)
@@ -376,9 +373,7 @@ class Module:
         return self.inference.callgraph.callers(function)
 
     def calls_in(self, function: Function | None) -> list[cst.Call]:
-        """Return the calls of a function itself, in source order,
-        or those of the module outside of functions.
-        """
+        """Return the calls of a function itself, or of the module outside of functions, in source order."""
         return self._calls_in.get(function, [])
 
     @cached_property

@@ -418,17 +418,16 @@ class Names:
         return isinstance(parent, (cst.AssignTarget, cst.Del, cst.AsName))
 
     @remembered
-    def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
-        """Return the definitions that can reach this read, in source order;
-        empty for builtins and unknowns.
-        """
-        return self.bindings_at(name.value, name)
+    def bindings(self, node: cst.CSTNode) -> tuple[Binding, ...]:
+        """Return the definitions that can reach the read of a name, in source order.
 
-    def assignment(self, name: cst.Name) -> Binding | None:
-        """Return the assignment ``x = value`` if no other definition can reach this read;
-        its ``value`` is given.
+        There are none of builtins, of what is unknown, and of anything that is no name.
         """
-        found = self.bindings(name)
+        return self.bindings_at(node.value, node) if isinstance(node, cst.Name) else ()
+
+    def assignment(self, node: cst.CSTNode) -> Binding | None:
+        """Return the assignment ``x = value`` if no other definition can reach this read of ``x``."""
+        found = self.bindings(node)
         if len(found) != 1 or found[0].kind is not BindingKind.ASSIGN or found[0].path:
             return None
         return found[0] if found[0].value is not None else None
@@ -498,9 +497,7 @@ class Names:
     def _defined(
         self, scope: Scope, bindings: list[Binding], root: Root
     ) -> Iterator[tuple[cst.CSTNode, Binding | None]]:
-        """Yield where code of a function binds a name of a scope; with ``global``,
-        others may bind it as well.
-        """
+        """Yield where a function binds a name of a scope, also of one around it with ``global``."""
         if scope.kind is ScopeKind.CLASS:
             yield scope.node, None  # another namespace in each iteration of a loop
         for binding in sorted(bindings, key=self._place):
@@ -573,9 +570,7 @@ class Names:
         return found
 
     def uses_elsewhere(self, binding: Binding) -> list[cst.BaseExpression]:
-        """Return the reads of a definition of the module level in other files:
-        ``helper``, ``utils.helper``.
-        """
+        """Return the reads in other files of a definition of the module level: ``utils.helper``."""
         if self.link is None or binding.scope is not self.module_scope:
             return []
         found: list[cst.BaseExpression] = []
@@ -613,9 +608,7 @@ class Names:
 
     @remembered
     def _uses(self, scope: Scope, name: str) -> dict[Binding, list[cst.Name]]:
-        """Return the reads of each definition of a name;
-        those that all of them reach are one list for all.
-        """
+        """Return the reads of each definition of a name; those that all reach are one list for all."""
         every = self.definitions(scope, name)
         too_many = self._in_place_of_all(scope, name) if len(every) > MANY else every
         of_all: list[cst.Name] = []
@@ -696,9 +689,7 @@ class Names:
         return result
 
     def _is_patched(self, node: cst.Attribute, dotted: str) -> bool:
-        """Return whether a call is of what the file puts in the place of a function:
-        ``torch.load = partial(…)``.
-        """
+        """Return whether the file replaces a function that is called: ``torch.load = partial(…)``."""
         assigned = self.attributes.get(node.attr.value)
         if assigned is None or not self.tree.is_called(node):
             return False
@@ -773,9 +764,7 @@ class Names:
         return None if self.link is None else self.link.imported(self, binding)
 
     def imported(self, node: cst.CSTNode) -> Target | None:
-        """Return what a name or attribute, such as ``utils.helper``,
-        stands for in another file of the project.
-        """
+        """Return what a name or attribute, such as ``utils.helper``, stands for in another file."""
         if self.link is None:
             return None
         if isinstance(node, cst.Attribute):
@@ -804,9 +793,7 @@ class Names:
         return self.link.starred(self, name)
 
     def _library_name(self, found: Target) -> str | None:
-        """Return the dotted name of the library that another file has for what it is asked for,
-        if it has one.
-        """
+        """Return the dotted name of the library that another file has for what it imports."""
         if isinstance(found, Path):
             return None
         if isinstance(found, str):
@@ -953,9 +940,7 @@ def unpacked(target: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, tuple[int | Non
 
 
 def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
-    """Yield every parameter of a function in the order of its signature,
-    ``*args`` and ``**kwargs`` included.
-    """
+    """Yield every parameter of a function in the order of its signature, with ``*args`` and ``**kwargs``."""
     yield from params.posonly_params
     yield from params.params
     if isinstance(params.star_arg, cst.Param):
@@ -995,6 +980,7 @@ _MOVED_PREFIXES = (
     ("torch.utils.data.sampler.", "torch.utils.data."),
     ("torch.utils.data.distributed.", "torch.utils.data."),
     ("torch.autograd.variable.", "torch.autograd."),
+    ("torch.functional.F.", "torch.nn.functional."),
     ("torch.autograd.grad_mode.", "torch."),
     ("torch.cuda.amp.autocast_mode.", "torch.cuda.amp."),
     ("torch.cuda.amp.grad_scaler.", "torch.cuda.amp."),
@@ -1007,11 +993,13 @@ _MOVED_PREFIXES = (
     ("torch.nn.parameter.", "torch.nn."),
     ("torch._tensor.", "torch."),
     ("torch.optim.optimizer.", "torch.optim."),
+    ("torchmetrics.metric.", "torchmetrics."),
 )
 _MOVED = {
     "pytorch_lightning": "lightning",
     "lightning.pytorch": "lightning",
     "torch_geometric.data.DataLoader": "torch_geometric.loader.DataLoader",
+    "torch.functional.F": "torch.nn.functional",
     "torch.tensor.Tensor": "torch.Tensor",
     "torch.nn.functional.Tensor": "torch.Tensor",
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",

@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Path, Source, Through, onward, sole, traced
+from torchlint.semantics.spellings import keywords, positional
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -161,9 +162,7 @@ class Operations:
 
     @remembered
     def of(self, node: cst.CSTNode) -> Operation | None:
-        """Return the operation that an expression, or an augmented assignment, spells;
-        None for anything else.
-        """
+        """Return the operation that an expression, or an augmented assignment, spells, if any."""
         match node:
             case cst.BinaryOperation():
                 name = _OPERATORS.get(type(node.operator))
@@ -189,9 +188,7 @@ class Operations:
         return self.of(origin) if origin is not None else None
 
     def origin(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """Return the expression (or augmented assignment) that a name stands for;
-        None if there are several.
-        """
+        """Return the expression, or augmented assignment, that a name stands for, if it is one only."""
         return sole(self._origins(node)) if isinstance(node, (cst.Name, cst.NamedExpr)) else node
 
     @traced(Through.NOTHING)
@@ -245,9 +242,7 @@ class Operations:
         return isinstance(func.value, cst.Name) and func.value.value in ("self", "cls")
 
     def _of_file(self, func: cst.Attribute) -> bool:
-        """Return whether it is ``F.softmax(x)`` with ``from mine import functional as F``: a function of a
-        file of the project.
-        """
+        """Return whether it is a function of the project: ``from mine import functional as F``."""
         if not isinstance(func.value, cst.Name) or self.module.value(func.value).kind is not Kind.UNKNOWN:
             return False
         return any(binding.kind is BindingKind.IMPORT for binding in self.module.bindings(func.value))
@@ -277,18 +272,16 @@ class Operations:
         name = _ALIASES.get(spelt.rstrip("_"), spelt.rstrip("_"))
         if any(arg.star for arg in call.args):
             return None
-        positional = [arg.value for arg in call.args if arg.keyword is None]
-        keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+        given, named = [*receiver, *positional(call)], keywords(call)
         if name in _OPEN:
-            return Operation(name, call, (*receiver, *positional), keywords, in_place)
+            return Operation(name, call, tuple(given), named, in_place)
         tensors, rest = FORMS[name]
-        given = [*receiver, *positional]
         for keyword in ("input", "other", "mat2", "exponent", "tensor2"):
-            if len(given) < tensors and keyword in keywords:
-                given.append(keywords.pop(keyword))
+            if len(given) < tensors and keyword in named:
+                given.append(named.pop(keyword))
         if len(given) < tensors:
             return None
-        options = dict(keywords)
+        options = dict(named)
         names, further = (parameters or rest).split(), given[tensors:]
         if receiver and len(further) > len(names):
             return None  # a method of the same name that takes something else: ``backend.sigmoid(x)``
@@ -301,9 +294,7 @@ class Operations:
         return Operation(name, call, tuple(given[:tensors]), options, in_place)
 
     def _may_be(self, option: str, value: cst.BaseExpression, receiver: cst.BaseExpression) -> bool:
-        """Return whether a method takes what one of a tensor would:
-        ``backend.softmax(x, 1)`` gives none a dim.
-        """
+        """Return whether a method takes what that of a tensor would: ``backend.softmax(x, 1)`` does not."""
         kind = self.module.value(value).kind
         if option == "dtype":
             return kind in (Kind.DTYPE, Kind.NONE)
@@ -436,9 +427,7 @@ class Operations:
                 yield found
 
     def repeatable(self, node: cst.CSTNode) -> bool:
-        """Return whether evaluating an expression twice gives the same:
-        it calls operations and sizes at most.
-        """
+        """Return whether an expression gives the same twice: at most operations and sizes."""
         for found in (node, *self.tree.descendants(node)):
             if isinstance(found, (cst.NamedExpr, cst.Await, cst.Yield)):
                 return False

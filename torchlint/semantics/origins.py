@@ -47,18 +47,14 @@ def leads_outside(module: Module, call: cst.Call) -> bool:
 
 
 def computed_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a value that the file leaves open comes from a function
-    that was given device tensors.
-    """
+    """Return whether a function that was given device tensors computes an unknown value."""
     if not accelerated(module) or module.value(node).kind is not Kind.UNKNOWN:
         return False
     return some(_is_computed(module, node))
 
 
 def runs_given_model(module: Module, call: cst.Call) -> bool:
-    """Return whether a parameter of which nothing is known is called with a device tensor,
-    for what it returns.
-    """
+    """Return whether the result is that of an unknown parameter called with a device tensor."""
     if not isinstance(call.func, cst.Name) or module.value(call.func).kind is not Kind.UNKNOWN:
         return False
     bindings = module.names.bindings(call.func)

@@ -54,9 +54,7 @@ def _evaluates(name: str | None) -> bool:
 
 
 def _infers(name: str | None) -> bool:
-    """Return whether this is what models do when they are used;
-    parts of a forward pass may be called so, too.
-    """
+    """Return whether a model is used by this name; parts of a forward pass may have it, too."""
     return (
         begins(name, Role.GENERATION, Role.SAMPLING, Role.DECODING, Role.PREDICTION, Role.INFERENCE)
         or denotes(name, Role.GENERATION, Role.SAMPLING, Role.PREDICTION, Role.INFERENCE)
@@ -188,9 +186,7 @@ class Phases(Part):
 
     @remembered
     def _shown(self, node: cst.CSTNode) -> Phase | None:
-        """Return what the branches and loops around a node show,
-        and the modes that are switched in front of it.
-        """
+        """Return what the branches and loops around a node, and the mode switches before it, show."""
         flow, order = self.module.flow, self.tree.order
         branch = next(flow.branches(node, kinds=_BRANCHING), None)
         loop = next(iter(flow.statement_loops(node)), None)
@@ -421,9 +417,7 @@ class Phases(Part):
         return isinstance(function, cst.FunctionDef) and function.name.value == "forward"
 
     def _trains(self, holder: cst.CSTNode) -> bool | None:
-        """Return whether a loop or function trains: certainly, in some modes only (False),
-        or never (None).
-        """
+        """Return whether a loop or function trains: certainly, in some modes (False), or never (None)."""
         steps = self._training(holder)
         return any(certain for _, certain in steps) if steps else None
 
@@ -463,9 +457,7 @@ class Phases(Part):
 
     @remembered
     def _run_in(self, function: Function) -> tuple[set[Phase], list[Function]]:
-        """Return the phases in which a function is called, as far as the places show them,
-        and the other callers.
-        """
+        """Return the phases in which the known places call a function, and its other callers."""
         around = [self._local(place) for place in self._places(function)]
         shown = {local or Phase.SETUP for local, outer in around if local is not None or outer is None}
         outers = dict.fromkeys(outer for local, outer in around if local is None and outer is not None)
@@ -659,9 +651,7 @@ _STEPS = frozenset({"backward", "manual_backward", "step"})
 
 @remembered
 def training_steps(module: Module) -> list[cst.Call]:
-    """Return the calls of a file that compute gradients for training or step an optimizer,
-    in source order.
-    """
+    """Return the calls that compute gradients for training or step an optimizer, in source order."""
     calls = module.tree.spelt(cst.Call, _STEPS, module.names.renamed)
     return [call for call in calls if isinstance(call, cst.Call) and is_training_step(module, call)]
 
@@ -684,9 +674,7 @@ def is_training_step(module: Module, call: cst.Call) -> bool:
 
 
 def _is_field(node: cst.Subscript) -> bool:
-    """Return whether something is looked up by the name of a field:
-    ``sample["image"]``, ``sample[Keys.IMAGE]``.
-    """
+    """Return whether something is looked up by a field's name: ``sample["image"]``, ``s[Keys.IMAGE]``."""
     match node.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=index))]:
             return isinstance(index, (cst.SimpleString, cst.Attribute))

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Final, TypeAlias
 
 import libcst as cst
@@ -30,7 +29,7 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
+from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, LOOPS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has, names_model
@@ -138,8 +137,9 @@ _APART: Final = frozenset(
     {Kind.DICT, Kind.LIST, Kind.NDARRAY, Kind.NONE, Kind.NUMBER, Kind.STRING, Kind.TENSOR, Kind.TUPLE}
 )
 
-# The tests of the branches around a place that ask for a parameter, and how each must come out.
-_Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
+# The tests of the branches around a place that ask for a parameter, and how each must come out; and calls of
+# what may be one of several functions, with the one that each must run.
+_Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool | Function], ...]"
 
 # A function, whether it runs for each item that it yields, and on which conditions.
 _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
@@ -192,9 +192,7 @@ def served(module: Module, node: cst.CSTNode) -> bool:
 
 
 def starts_run(module: Module, function: Function) -> bool:
-    """Return whether a function makes its own optimizer or loader,
-    so that each call of it is a run of its own.
-    """
+    """Return whether each call of a function is a run of its own, with its own optimizer or loader."""
     return Places.of(module).starts_run(function)
 
 
@@ -249,9 +247,7 @@ class Places(Part):
         return Heat.COLD if work.steps else work.heat
 
     def _runs_epochs(self, loop: Loop) -> bool:
-        """Return whether each round of a loop is an epoch,
-        by what it calls: ``while True: self.train_epoch()``.
-        """
+        """Return whether each round of a loop calls for an epoch: ``while True: self.train_epoch()``."""
         calls = self._held.get(loop, ([], []))[0]
         names = (last_name(call.func) for call in calls) if isinstance(loop, cst.While) else ()
         return any(begins(name, Role.TRAINING) and has(name, Role.EPOCH) for name in names)
@@ -290,9 +286,7 @@ class Places(Part):
                         yield part.value
 
     def _is_made_anew(self, name: cst.Name, made: cst.Call, loop: Loop) -> bool:
-        """Return whether a name that a round of a loop binds stands for a model
-        that nothing before it has made.
-        """
+        """Return whether a name that a loop binds stands for a model that is new in each round."""
         if not (names_model(name.value) or self.module.value(name).kind is Kind.MODULE):
             return False
         if any(
@@ -304,9 +298,7 @@ class Places(Part):
         return all(self.tree.contains(loop, each.node) for each in self.names.bindings(name))
 
     def _decodes(self, loop: Loop, work: _Work) -> bool:
-        """Return whether each round of a loop that evaluates uses a model step
-        by step in a loop of its own.
-        """
+        """Return whether each round of a loop that evaluates runs a model step by step in an inner loop."""
         if work.trains or work.training_steps or not isinstance(loop, (cst.For, cst.While)):
             return False
         if isinstance(loop, cst.For) and has(_target_name(loop.target), Role.STEP):
@@ -315,9 +307,7 @@ class Places(Part):
 
     @solved(_NO_WORK)
     def _work_of(self, holder: cst.CSTNode) -> _Work:
-        """Return what a loop or function does each time round,
-        by what is directly in it and what that leads to.
-        """
+        """Return what a loop or function does each time round, directly and by what it calls."""
         work = _Work()
         calls, inner = self._held.get(holder, ([], []))
         for call in calls:
@@ -357,14 +347,7 @@ class Places(Part):
         held: dict[cst.CSTNode, tuple[list[cst.Call], list[Loop]]] = {}
         for call in self.tree.nodes(cst.Call):
             held.setdefault(self._holder(call), ([], []))[0].append(call)
-        loops: Iterable[Loop] = chain(
-            self.tree.nodes(cst.For),
-            self.tree.nodes(cst.While),
-            self.tree.nodes(cst.ListComp),
-            self.tree.nodes(cst.SetComp),
-            self.tree.nodes(cst.DictComp),
-            self.tree.nodes(cst.GeneratorExp),
-        )
+        loops: list[Loop] = self.tree.nodes(*LOOPS)
         for loop in loops:
             held.setdefault(self._holder(loop), ([], []))[1].append(loop)
         return held
@@ -439,11 +422,9 @@ class Places(Part):
 
     def _other_name_of(self, func: cst.Name) -> cst.BaseExpression:
         """Return the attribute that a variable is another name of: ``act = self.policy.act``."""
-        bindings = self.names.bindings(func)
-        if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGN and not bindings[0].path:
-            value = bindings[0].value
-            return value if isinstance(value, cst.Attribute) else func
-        return func
+        assigned = self.names.assignment(func)
+        value = assigned.value if assigned is not None else None
+        return value if isinstance(value, cst.Attribute) else func
 
     def _gets_tensor(self, call: cst.Call) -> bool:
         """Return whether a call is given what is on an accelerator: ``model.get_codes(images)``."""
@@ -478,21 +459,16 @@ class Places(Part):
         return any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
 
     def starts_run(self, function: Function) -> bool:
-        """Return whether each call of a function is a run of its own:
-        it makes its own optimizer or loader.
-        """
+        """Return whether each call of a function is a run of its own, with its own optimizer or loader."""
         return self._work_of(function).starts
 
     def over_loader(self, loop: Loop) -> bool:
         """Return whether the loop goes over the batches of a loader."""
-        iterable = iterable_of(loop)
-        return iterable is not None and any(map(self._is_loader, iterated(iterable)))
+        return any(map(self._is_loader, iterated(iterable_of(loop))))
 
     def _over_several(self, loop: Loop) -> bool:
         """Return whether the loop goes through several loaders, and not through the batches of one."""
         iterable = iterable_of(loop)
-        if iterable is None:
-            return False
         if isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys"):
             return True
         return any((last_name(part) or "").endswith("loaders") for part in iterated(iterable))
@@ -517,11 +493,8 @@ class Places(Part):
         return False
 
     def over_layers(self, loop: Loop) -> bool:
-        """Return whether the loop goes through the parts of a model,
-        so that all of it is one forward pass.
-        """
-        iterable = iterable_of(loop)
-        for part in iterated(iterable) if iterable is not None else ():
+        """Return whether a loop goes through the parts of a model, all of it one forward pass."""
+        for part in iterated(iterable_of(loop)):
             value = self.module.value(part)
             if value.kind is Kind.MODULE or (value.item is not None and value.item.kind is Kind.MODULE):
                 return True
@@ -529,8 +502,7 @@ class Places(Part):
 
     def _over_parameters(self, loop: Loop) -> bool:
         """Return whether the loop goes through the parameters of a model, as set-up and reports do."""
-        iterable = iterable_of(loop)
-        for part in iterated(iterable) if iterable is not None else ():
+        for part in iterated(iterable_of(loop)):
             value = self.module.value(part)
             if value.kind is Kind.PARAMETERS or (value.item is not None and value.item.leaf):
                 return True
@@ -545,9 +517,7 @@ class Places(Part):
 
     @remembered
     def hot(self, node: cst.CSTNode) -> Hot | None:
-        """Return the loop of steps, or function, each of whose iterations runs ``node``;
-        None if there is none.
-        """
+        """Return the loop of steps, or function, each of whose iterations runs ``node``, if there is one."""
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
             run = self._run_of(node, function)
@@ -577,9 +547,7 @@ class Places(Part):
 
     @remembered
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
-        """Return the hot loop around ``node`` in its function,
-        and the function if its callers matter, too.
-        """
+        """Return the hot loop around ``node`` in its function, and the function if its callers matter."""
         if context(self.module, node) in COLD or self.module.flow.is_dead(node):
             return None, None
         function = self.module.function(node)
@@ -707,7 +675,8 @@ class Places(Part):
                     warm = warm or hot
                 if outer is not None:
                     function, streams, before = self._run_of(place, outer)
-                    key = function, streams, (*before, *self._passed_on(step, current, conditions, outer))
+                    passed_on = self._passed_on(step, current, conditions, outer)
+                    key = function, streams, (*before, *passed_on, *self._chosen(step, current))
                     if key not in seen:
                         seen.add(key)
                         if self._may_be_hot(outer, key[1]):
@@ -728,9 +697,7 @@ class Places(Part):
         return False
 
     def served(self, node: cst.CSTNode) -> bool:
-        """Return whether ``node`` is in a function of a server's step,
-        or in one that such a function calls.
-        """
+        """Return whether ``node`` is in a function of a server's step, or one that such a function calls."""
         function = self.module.function(node)
         return function is not None and self._is_served(function)
 
@@ -771,17 +738,24 @@ class Places(Part):
     def _passed_on(
         self, call: cst.BaseExpression, function: Function, conditions: _Conditions, outer: Function
     ) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        """Yield what is decided by what a function gets,
-        where its caller has been given that: ``f(x, update)``.
-        """
+        """Yield what is decided by an argument that the caller was given, too: ``f(x, update)``."""
         if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
             return
         for test, truth in conditions:
+            if not isinstance(truth, bool):
+                continue
             for guard in implied(self.module, test, truth):
                 if isinstance(guard.test, cst.Name) and self._is_parameter(guard.test, function):
                     passed = self.module.argument(call, guard.test.value).node
                     if isinstance(passed, cst.Name) and self._is_parameter(passed, outer):
                         yield passed, guard.holds
+
+    def _chosen(
+        self, step: cst.BaseExpression, function: Function
+    ) -> tuple[tuple[cst.BaseExpression, Function], ...]:
+        """Return the condition that a call which may run one of several functions runs this one."""
+        handed = self.module.inference.callgraph.handed_on(function)
+        return ((step, function),) if any(run.call is step for run in handed) else ()
 
     def _is_parameter(self, name: cst.Name, function: Function) -> bool:
         bindings = self.names.bindings(name)
@@ -793,6 +767,10 @@ class Places(Part):
         """Return whether what a call passes rules out one of the branches."""
         if not isinstance(call, cst.Call):
             return False
+        graph = self.module.inference.callgraph
+        for way, run in conditions:
+            if isinstance(way, cst.Call) and not isinstance(run, bool) and graph.ruled_out(call, way, run):
+                return True
         callee, override = self.module.callee(call), None
         if callee is not function:
             override = self._override(function, callee)
@@ -802,7 +780,11 @@ class Places(Part):
         def contradicts(guard: Guard) -> bool | None:
             return self._contradicts(call, function, guard, override) or None
 
-        return any(concluded(self.module, test, truth, contradicts) for test, truth in conditions)
+        return any(
+            concluded(self.module, test, truth, contradicts)
+            for test, truth in conditions
+            if isinstance(truth, bool)
+        )
 
     def _override(self, function: Function, callee: Function | None) -> cst.FunctionDef | None:
         """Return a function that a call may run if it is the override of the method that the call names."""
@@ -881,9 +863,7 @@ class Places(Part):
         return Reason(Cause.TRAINING_STEP if self._work_of(function).trains else Cause.METHOD, name)
 
     def _is_pass(self, function: Function) -> bool:
-        """Return whether a function is the ``forward`` of a module,
-        which goes through it once, whatever loops there are in it.
-        """
+        """Return whether a function is the ``forward`` of a module, one pass whatever its loops."""
         if not isinstance(function, cst.FunctionDef) or function.name.value != "forward":
             return False
         owner = self.module.classes.owner(function)
@@ -892,9 +872,7 @@ class Places(Part):
         return not self._is_whole_run(function)
 
     def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
-        """Return whether a ``forward`` is that of a trainer, with its loop of steps,
-        or goes over a loader.
-        """
+        """Return whether a ``forward`` is that of a trainer, with a loop of steps or over a loader."""
         if any(map(self.over_loader, self._held.get(forward, ([], []))[1])):
             return True
         if not Contexts.of(self.module).trains:
@@ -952,9 +930,7 @@ class Places(Part):
 
     @solved(False)
     def _steps_optimizer(self, function: Function) -> bool:
-        """Return whether a function steps an optimizer, outside of loops,
-        or calls one of the file that does.
-        """
+        """Return whether a function steps an optimizer outside of loops, itself or by what it calls."""
         calls = self._held.get(function, ([], []))[0]
         if any(last_name(call.func) == "step" and is_training_step(self.module, call) for call in calls):
             return True
@@ -974,16 +950,15 @@ class Places(Part):
             return
         callers = self.module.callers(function)
         for call in callers:
-            drawing = self._drawing(call) if streaming else None
+            drawing = self._drawn_from.get(call) if streaming else None
             yield call, call if drawing is None else drawing.target
         if isinstance(function, cst.Lambda):
             if self._is_applied(function):
                 yield function, function
             return
         for reference in self._references(function):
-            argument = self.tree.parent(reference)
-            given = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-            if isinstance(given, cst.Call) and (
+            given = self.tree.call_given(reference)
+            if given is not None and (
                 self._is_applied(reference) or self._is_closure(given) or self._is_for_one_call(function)
             ):
                 yield given, given
@@ -1001,10 +976,6 @@ class Places(Part):
             for call in graph.asked_of_models(function):
                 if self.served(call):
                     yield call, call
-
-    def _drawing(self, call: cst.Call) -> cst.For | None:
-        """Return the loop that draws from what a call gives."""
-        return self._drawn_from.get(call)
 
     @cached_property
     def _drawn_from(self) -> dict[cst.BaseExpression, cst.For]:
@@ -1024,14 +995,11 @@ class Places(Part):
 
     def _is_applied(self, node: cst.BaseExpression) -> bool:
         """Return whether a function given as an argument is run there and then."""
-        argument = self.tree.parent(node)
-        call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        return isinstance(call, cst.Call) and last_name(call.func) in APPLYING_FUNCTIONS
+        call = self.tree.call_given(node)
+        return call is not None and last_name(call.func) in APPLYING_FUNCTIONS
 
     def _is_closure(self, call: cst.Call) -> bool:
-        """Return whether it is ``optimizer.step(closure)``; LBFGS needs its closure to give a number,
-        so it is left alone.
-        """
+        """Return whether it is ``optimizer.step(closure)``: LBFGS needs the closure to give a number."""
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
             return False
         optimizer = self.module.value(call.func.value)
@@ -1051,12 +1019,9 @@ class Places(Part):
         return bool(references) and all(map(self._is_handed_to_unknown, references))
 
     def _is_handed_to_unknown(self, reference: cst.Name) -> bool:
-        """Return whether a function is an argument of a call of what is not known,
-        perhaps bound to arguments.
-        """
-        argument = self.tree.parent(reference)
-        call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        if not isinstance(call, cst.Call):
+        """Return whether something unknown is called with a function, bound to arguments or not."""
+        call = self.tree.call_given(reference)
+        if call is None:
             return False
         if self.module.qualified(call.func) == "functools.partial":
             return True
@@ -1067,9 +1032,8 @@ class Places(Part):
 
     def _registered(self, function: cst.FunctionDef) -> bool:
         for reference in self._references(function):
-            argument = self.tree.parent(reference)
-            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-            if isinstance(call, cst.Call) and last_name(call.func) in HOOK_REGISTRATIONS:
+            call = self.tree.call_given(reference)
+            if call is not None and last_name(call.func) in HOOK_REGISTRATIONS:
                 return True
         return False
 
@@ -1149,9 +1113,10 @@ def _is_written_out(loop: Loop) -> bool:
     return isinstance(loop, cst.For) and isinstance(loop.iter, (cst.Tuple, cst.List))
 
 
-def iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield an iterable, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
-    yield node
+def iterated(node: cst.BaseExpression | None) -> Iterator[cst.BaseExpression]:
+    """Yield an iterable, if any, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
+    if node is not None:
+        yield node
     if isinstance(node, cst.Call) and last_name(node.func) in ITERATION_WRAPPERS:
         counts = last_name(node.func) in ("range", "trange")
         for argument in node.args:

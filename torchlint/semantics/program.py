@@ -173,15 +173,11 @@ class Program(Part):
         return [self, *map(Program.of, others)]
 
     def _owned(self, training: Training) -> list[tuple[Trained, cst.CSTNode]]:
-        """Return the models that are trained, each with the call that gives it to the program,
-        if that is known.
-        """
+        """Return the models that are trained, each with the call that brings it in, if that is known."""
         return [(model, next(iter(self._gotten_from(model)), model.node)) for model in training.models]
 
     def _gotten_from(self, model: Trained) -> list[cst.Call]:
-        """Return the calls that a model comes from,
-        followed through parameters but not into what they call.
-        """
+        """Return the calls that a model comes from, also through parameters, but not what they call."""
         calls = (call for call in self._given(model.node) if call is not None)
         return sorted(calls, key=self.tree.order.__getitem__)
 
@@ -315,9 +311,7 @@ class Program(Part):
         )
 
     def _is_compiler(self, attribute: cst.Attribute) -> bool:
-        """Return whether ``torch.compile`` and the like are named,
-        or something of its own is told to compile.
-        """
+        """Return whether ``torch.compile`` or the like is named, or something is told to compile."""
         dotted = self.module.qualified(attribute)
         if dotted is not None:
             return is_below(dotted, _COMPILERS)
@@ -326,9 +320,7 @@ class Program(Part):
     # ------------------------------------------------------------------ what is trained
 
     def _trained(self, loop: StatementLoop | cst.FunctionDef) -> Iterator[Trained]:
-        """Yield the models whose parameters optimizers are given,
-        else those whose results are backpropagated.
-        """
+        """Yield the models whose parameters optimizers get, else those whose results are backpropagated."""
         found: dict[str, Trained] = {}
         parts = [part for part in self.tree.nodes(cst.Attribute) if part.attr.value in _PARTS]
         for attribute in sorted(filter(self._is_optimized, parts), key=self.tree.standing):
@@ -369,14 +361,11 @@ class Program(Part):
         return False
 
     def _is_given_to_optimizer(self, use: cst.Name) -> bool:
-        argument = self.tree.parent(use)
-        call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        return isinstance(call, cst.Call) and self.module.value(call).kind is Kind.OPTIMIZER
+        call = self.tree.call_given(use)
+        return call is not None and self.module.value(call).kind is Kind.OPTIMIZER
 
     def _steps(self, loop: StatementLoop | cst.FunctionDef) -> bool:
-        """Return whether the iterations of a loop, or of one around it, change parameters,
-        if only by hand.
-        """
+        """Return whether the iterations of a loop, or of one around it, change parameters, even by hand."""
         around = [
             loop,
             *(outer for outer in self.module.flow.loops(loop) if isinstance(outer, StatementLoop)),
@@ -433,9 +422,7 @@ class Program(Part):
         return onward(*returned, path=path) if returned else call
 
     def put_on_device(self, model: Trained) -> cst.Call | None:
-        """Return the call that puts a model on the device,
-        as a statement or in the assignment of its variable.
-        """
+        """Return the call that puts a model on the device, in a statement or its assignment."""
         spelt = self.module.source(model.node)
         moving = [
             call
@@ -465,9 +452,7 @@ class Program(Part):
         return self.tree.enclosing(one, cst.ClassDef) is self.tree.enclosing(other, cst.ClassDef)
 
     def _is_run(self, node: cst.CSTNode) -> bool:
-        """Return whether running or importing the file gets to ``node``,
-        by calls or by functions handed on.
-        """
+        """Return whether running or importing the file gets to ``node``, by calls or functions handed on."""
         waiting: list[cst.CSTNode] = [node]
         seen: set[Function] = set()
         for place in waiting:
@@ -555,9 +540,7 @@ class Program(Part):
         return Precision.TF32 if self.speaks_of(Role.TENSOR_FLOAT) else Precision.SINGLE
 
     def speaks_of(self, *roles: Role) -> bool:
-        """Return whether a name, or a string of one word,
-        has one of these roles where that matters to training.
-        """
+        """Return whether a name or word of the file has one of these roles where that matters to training."""
         return any(has(text, *roles) for text in self._words)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
@@ -50,9 +51,7 @@ class Reach:
         return sorted(found, key=self.tree.order.__getitem__)
 
     def each_round(self, holder: cst.CSTNode) -> bool:
-        """Return whether each round of a loop, or call of a function,
-        comes to a mark outside of inner loops.
-        """
+        """Return whether each round of a loop, or call of a function, gets to a mark outside of loops."""
         return holder in self._each_round
 
     @cached_property
@@ -81,6 +80,27 @@ def runs(module: Module) -> dict[cst.CSTNode, list[cst.Call]]:
         if callee is not None:
             found.setdefault(callee, []).append(call)
     return found
+
+
+def ways_in(
+    module: Module, function: Function, closed: Callable[[Function], bool]
+) -> Iterator[tuple[Function, tuple[cst.Call, ...]]]:
+    """Yield a function and those that lead to it, the nearest first, each with the calls on a shortest way.
+
+    Functions that are ``closed``, and what only leads there by way of them, are left out.
+    """
+    waiting: deque[tuple[Function, tuple[cst.Call, ...]]] = deque([(function, ())])
+    seen: set[Function] = {function}
+    while waiting:
+        current, way = waiting.popleft()
+        if closed(current):
+            continue
+        yield current, way
+        for call in module.callers(current):
+            outer = module.function(call)
+            if outer is not None and outer not in seen:
+                seen.add(outer)
+                waiting.append((outer, (call, *way)))
 
 
 def components(

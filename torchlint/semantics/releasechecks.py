@@ -78,9 +78,7 @@ class ReleaseChecks(Part):
         return bool(used_under) and any(around in used_under for around in self.tree.ancestors(node))
 
     def is_for_older(self, node: cst.CSTNode) -> bool:
-        """Return whether a node only runs with releases of torch that lack something,
-        or are older than others.
-        """
+        """Return whether a node only runs with releases of torch that are older, or lack something."""
         if not self._splits_anything(TORCH):
             return False
         flow, place = self.module.flow, node
@@ -123,9 +121,7 @@ class ReleaseChecks(Part):
         )
 
     def asks_for(self, name: str) -> bool:
-        """Return whether the file asks anywhere if a module,
-        a class or a function has something of this name.
-        """
+        """Return whether the file asks anywhere if something has an attribute of this name."""
         return name in self._asked
 
     # ------------------------------------------------------------------ what says something of a release
@@ -212,9 +208,7 @@ class ReleaseChecks(Part):
         return None if shown and len(shown) == len(self.module.bindings(read)) else family
 
     def _shows(self, binding: Binding) -> bool:
-        """Return whether a definition shows that a name has nothing to do with a release,
-        or what it has to do.
-        """
+        """Return whether a definition shows what a name has to do with a release, perhaps nothing."""
         if binding.kind in (BindingKind.FUNCTION, BindingKind.CLASS):
             return True
         literal = (cst.SimpleString, cst.Integer, cst.Float, cst.List, cst.Dict, cst.Tuple, cst.Comparison)
@@ -255,9 +249,7 @@ class ReleaseChecks(Part):
         return (_family(about), _Says.ANSWER) if about is not None else None
 
     def _library(self, node: cst.CSTNode) -> str | None:
-        """Return the library that a module, class or function is part of;
-        None for what is of no known one.
-        """
+        """Return the library that a module, class or function is part of; None if no known one."""
         dotted = self.module.qualified(node)
         if dotted is None or dotted.startswith((".", "builtins.")):
             return None
@@ -282,9 +274,7 @@ class ReleaseChecks(Part):
         return frozenset(found)
 
     def _onward(self, node: cst.BaseExpression, says: _Says) -> Iterator[tuple[_Part, _Says]]:
-        """Return what else says something because an expression does: what uses it,
-        and what it is assigned to.
-        """
+        """Return what else tells of an expression: what uses it, and what it is assigned to."""
         return sinks(self.module, node, lambda module, use: tuple(self._told(use, says)))
 
     def _told(self, use: Use, says: _Says) -> Iterator[tuple[_Part, _Says]]:
@@ -489,9 +479,7 @@ class ReleaseChecks(Part):
         return call.args[2] is arg and self._library(call.args[0].value) == family
 
     def _is_left_to(self, node: cst.CSTNode, family: str) -> bool:
-        """Return whether a place, or the code around its function,
-        is only come to by what a check lets pass.
-        """
+        """Return whether a place, or its function, is only reached by what a check lets pass."""
         flow, place = self.module.flow, node
         while True:
             for decision in flow.decisions(place):
@@ -515,9 +503,7 @@ class ReleaseChecks(Part):
         return min((self.tree.order[node] for node in told), default=sys.maxsize)
 
     def _admitted(self, guard: Guard) -> str | None:
-        """Return the releases for which a test has its outcome, older or newer ones;
-        None if that is not clear.
-        """
+        """Return the releases for which a test has its outcome; None if that is not clear."""
         outcome = guard.holds
         match guard.test:
             case cst.Comparison(
@@ -599,9 +585,7 @@ def _reached(start: Iterable[_User], users: dict[_User, list[_User]]) -> set[_Us
 
 
 def _family(dotted: str) -> str:
-    """Return the library that a dotted name or a requirement belongs to,
-    by one name for those released together.
-    """
+    """Return the library of a dotted name or requirement, one name for all that are released together."""
     root = dotted.partition(".")[0].strip().lower().replace("-", "_")
     return TORCH if root in _ALONG_WITH_TORCH or root == "pytorch" else root
 

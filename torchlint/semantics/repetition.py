@@ -36,7 +36,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Cause, Heat
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.serving import is_step, may_serve
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 
 _LOOPS: frozenset[type] = frozenset(LOOPS)
 _BODIES: frozenset[type] = frozenset(FUNCTIONS)
@@ -190,13 +190,20 @@ class Repetition(Part):
             return True
         if self._stepping and not called and has(name, Role.STEP):
             return True
+        made = (each.decorator for each in function.decorators)
+        if any(self._is_of_project(each.func if isinstance(each, cst.Call) else each) for each in made):
+            return True  # It may keep it for whoever asks for it.
         handed = scope.kind is ScopeKind.CLASS
         return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
 
+    def _is_of_project(self, func: cst.BaseExpression) -> bool:
+        """Return whether what is called is known to be of the project, or a container of it."""
+        root = start_of(func, cst.Attribute)
+        known = not isinstance(root, cst.Name) or bool(self.names.bindings(root))
+        return known and self.names.qualified(func) is None
+
     def _asked_of_base(self, definition: cst.CSTNode, name: str) -> bool:
-        """Return whether a class of another file that this one inherits from has, or calls,
-        a method of a name.
-        """
+        """Return whether a base class of another file has, or calls, a method of a name."""
         if self.link is None or not isinstance(definition, cst.ClassDef) or not definition.bases:
             return False
         ancestors = self.module.classes.info(definition).lineage[1:]
@@ -215,26 +222,30 @@ class Repetition(Part):
         return self.link is not None and self.link.names(self, name, instances=handed)
 
     def _may_run(self, user: cst.CSTNode | None) -> bool:
-        """Return whether what uses a function as a value may run it again and again, out of sight.
+        """Return whether what uses a function as a value may run it again and again by no name of its own.
 
-        An assignment gives it another name, to be called by; a call that does not run it keeps it.
+        An assignment gives it another name, to be called by, unless it puts it into a table. What a call of a
+        library does not run, it keeps.
         """
-        if isinstance(user, cst.Call):
-            return last_name(user.func) in _RUNNERS
-        return not isinstance(user, cst.Assign)
+        match user:
+            case cst.Assign():
+                return any(isinstance(each.target, cst.Subscript) for each in user.targets)
+            case cst.Call(func=func) if self.names.qualified(func) == "functools.partial":
+                return not isinstance(self.tree.parent(user), cst.Assign)
+            case cst.Call(func=func):
+                return last_name(func) in _RUNNERS or self._is_of_project(func)
+        return True
 
     @remembered
     def _users(self, name: str) -> list[cst.CSTNode | None]:
-        """Return the calls that are given something of this name,
-        and the other nodes that use it as a value.
-        """
+        """Return the calls that are given something of this name, and its other uses as a value."""
         parents = self.tree.parents
         known: list[cst.CSTNode | None] = []
         for read in self.names.reads(name):
             parent = parents.get(read)
             if isinstance(parent, cst.Arg):
                 known.append(parents.get(parent))
-            elif not (isinstance(parent, cst.Call) and parent.func is read):
+            elif not self.tree.is_called(read):
                 known.append(parent)
         return known
 
@@ -293,12 +304,8 @@ class Repetition(Part):
     @cached_property
     def _attributes(self) -> frozenset[str]:
         """The names of attributes that are used as values instead of called."""
-        found: set[str] = set()
-        for attribute in self.tree.nodes(cst.Attribute):
-            parent = self.tree.parents.get(attribute)
-            if not (isinstance(parent, cst.Call) and parent.func is attribute):
-                found.add(attribute.attr.value)
-        return frozenset(found)
+        attributes = self.tree.nodes(cst.Attribute)
+        return frozenset(each.attr.value for each in attributes if not self.tree.is_called(each))
 
 
 # --- how often ----------------------------------------------------------------------------------------------
@@ -315,9 +322,7 @@ def frequency(module: Module, node: cst.CSTNode) -> Frequency:
 
 
 def _defined(module: Module, node: cst.CSTNode) -> cst.CSTNode:
-    """Return the body of the function that a node defines or names where it is defined;
-    any other node itself.
-    """
+    """Return the body of the function that a node defines or names; any other node itself."""
     around = module.tree.parent(node)
     if isinstance(node, cst.FunctionDef):
         return node.body
@@ -349,9 +354,7 @@ class Frequencies(Part):
 
     @remembered
     def _feeds_itself(self, loop: Loop | Function) -> bool:
-        """Return whether each round gives a model what an earlier round got from it,
-        and nothing is learnt.
-        """
+        """Return whether rounds give a model what it gave in an earlier one, and nothing is learnt."""
         module = self.module
         if not isinstance(loop, (cst.For, cst.While)) or places.over_loader(module, loop):
             return False
@@ -445,9 +448,7 @@ class Frequencies(Part):
         return max(found, default=Frequency.UNKNOWN)
 
     def _beside_loops(self, function: Function) -> Frequency:
-        """Return how often a function is called that nobody is seen to call:
-        once an epoch if it goes over data.
-        """
+        """Return how often a function runs whose callers are unknown: each epoch if it goes over data."""
         loops = self.tree.nodes_within(function.body, cst.For)
         passes = any(
             self.module.function(loop) is function and places.heat(self.module, loop) is Heat.HOT
@@ -467,9 +468,7 @@ class Frequencies(Part):
 
 
 def _acts(call: cst.Call) -> bool:
-    """Return whether it is ``env.step(action)``: what a simulation answers is no token,
-    and its next state no context.
-    """
+    """Return whether it is ``env.step(action)``: a simulation answers with neither token nor context."""
     func = call.func
     return (
         isinstance(func, cst.Attribute)

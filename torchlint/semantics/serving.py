@@ -131,9 +131,7 @@ def works_on_step(module: Module, function: cst.FunctionDef) -> bool:
 
 @remembered
 def operations(module: Module) -> frozenset[str]:
-    """Return the functions of a file that torch has as operators, or in the place of its own:
-    models run them.
-    """
+    """Return the functions that torch has as operators or in the place of its own, for models to run."""
     if not any(map(module.tree.mentions, _OF_OPERATIONS)):
         return frozenset()
     made = {
@@ -179,10 +177,8 @@ def _made_forward(module: Module) -> frozenset[str]:
 
 
 def _bound(module: Module, method: cst.BaseExpression) -> Iterator[str]:
-    """Yield the name of the function that is bound to an instance: ``MethodType(f, x)``,
-    ``f.__get__(x)``, also by way of a variable.
-    """
-    assigned = module.names.assignment(method) if isinstance(method, cst.Name) else None
+    """Yield the name of the function that is bound to an instance: ``MethodType(f, x)``, ``f.__get__(x)``."""
+    assigned = module.names.assignment(method)
     if isinstance(method, cst.Name):
         yield method.value
     match method if assigned is None else assigned.value:
@@ -244,9 +240,7 @@ def _registers(module: Module, decorator: cst.BaseExpression) -> bool:
 
 
 def _given_as_operation(call: cst.Call) -> cst.BaseExpression | None:
-    """Return the function that a call registers as a custom operation,
-    as ``library.impl(name, function, "CUDA")`` does.
-    """
+    """Return the function that a call registers as an operation: ``library.impl(name, f, "CUDA")``."""
     match last_name(call.func), call.args:
         case "direct_register_custom_op", _:
             return given_as(call, "op_func", 1)
@@ -321,9 +315,7 @@ def is_part_of_step(module: Module, node: cst.CSTNode) -> bool:
 
 @remembered
 def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
-    """Return whether a function is given the batch of a step,
-    or is a method of one or of a backend of attention.
-    """
+    """Return whether a function gets the batch of a step, or is a method of one or of a backend."""
     name = function.name.value
     if name.startswith("__") or _is_protocol(module, function):
         return False
@@ -341,9 +333,7 @@ def is_of_engine(module: Module, function: cst.FunctionDef) -> bool:
 
 
 def is_made_each_step(module: Module, function: Function | None) -> bool:
-    """Return whether a function is a method of what an engine makes anew for each step,
-    with all that it keeps.
-    """
+    """Return whether a function is a method of what an engine makes anew for each step."""
     holder = _holder(module, function) if isinstance(function, cst.FunctionDef) else None
     return holder is not None and denotes(holder.name.value, Role.ENGINE_STEP)
 
@@ -357,9 +347,7 @@ def _holder(module: Module, function: cst.FunctionDef) -> cst.ClassDef | None:
 
 @remembered
 def runs_once(module: Module, function: Function) -> bool:
-    """Return whether a function, or one around it, is declared cold,
-    or is what an engine does before it serves.
-    """
+    """Return whether a function, or one around it, is declared cold, or runs before an engine serves."""
     within: Function | None = function
     while within is not None:
         if isinstance(within, cst.FunctionDef):
@@ -388,9 +376,7 @@ def _declared(module: Module) -> _Declared:
 
 
 def _of_file(module: Module, patterns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Return what stands behind ``::`` in the patterns whose glob matches the file;
-    all functions without it.
-    """
+    """Return what follows ``::`` in the patterns whose glob matches the file, ``*`` where nothing does."""
     found: dict[str, None] = {}
     for root, pattern in patterns:
         files, mark, functions = pattern.rpartition("::")

@@ -24,6 +24,7 @@ from torchlint.semantics.api.results import (
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
+from torchlint.semantics.spellings import positional
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -108,9 +109,7 @@ def _fate(module: Module, use: Use) -> Verdict[Fate]:
 
 
 def _of_method(name: str) -> Verdict[Fate]:
-    """Return what a method does to its tensor:
-    ``x.add_(1)`` writes, ``x.sum()`` reads, ``x.view(-1)`` shares it.
-    """
+    """Return whether a method writes, ``x.add_(1)``, reads, ``x.sum()``, or shares, ``x.view(-1)``."""
     if name.endswith("_") and not name.endswith("__"):
         return Fate.WRITTEN
     if name in READING_METHODS:
@@ -185,9 +184,7 @@ def other_names(module: Module, binding: Binding) -> tuple[list[Binding], list[c
 
 
 def _held_by(module: Module, node: cst.BaseExpression) -> cst.Name | None:
-    """Return the variable whose memory an expression has: ``x``,
-    ``x.view(-1)[0]``, ``torch.from_numpy(x)``.
-    """
+    """Return the variable whose memory an expression has: ``x``, ``x.view(-1)[0]``, ``from_numpy(x)``."""
     while not isinstance(node, cst.Name):
         match node:
             case cst.Call(func=cst.BaseExpression() as func, args=args):
@@ -225,9 +222,9 @@ def _kept_as(module: Module, use: cst.Name) -> list[Binding | cst.Attribute]:
         names = [module.binding_of(target) for target in targets if isinstance(target, cst.Name)]
         kept = [target for target in targets if isinstance(target, cst.Attribute)]
         return [*(name for name in names if name is not None), *kept]
-    call = tree.parent(holder) if isinstance(holder, cst.Arg) else None
-    function = module.callee(call) if isinstance(call, cst.Call) else None
-    if not isinstance(call, cst.Call) or not isinstance(function, cst.FunctionDef):
+    call = tree.call_given(outermost)
+    function = module.callee(call) if call is not None else None
+    if call is None or not isinstance(function, cst.FunctionDef):
         return []
     bound = module.call(call)
     return [
@@ -264,7 +261,7 @@ def _is_fresh(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sour
 
 def _made_fresh(module: Module, call: cst.Call) -> bool | list[Source]:
     """Return whether the result of a call has memory of its own, or whose it may be."""
-    given = [arg.value for arg in call.args if arg.keyword is None]
+    given = positional(call)
     name = module.qualified(call.func)
     if name is None:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
@@ -289,15 +286,13 @@ def _made_fresh(module: Module, call: cst.Call) -> bool | list[Source]:
 
 
 def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether the file writes to the memory of a tensor,
-    so that who keeps the tensor sees it change.
-    """
+    """Return whether the file writes to a tensor, so that whoever keeps it sees it change."""
     root: cst.BaseExpression = tensor
     while isinstance(root, cst.Call) and isinstance(root.func, cst.Attribute):
         if root.func.attr.value not in ("detach", "view", "reshape", "squeeze", "cpu"):
             return False
         root = root.func.value
-    return isinstance(root, cst.Name) and any(writes_to(module, b) for b in module.bindings(root))
+    return any(writes_to(module, binding) for binding in module.bindings(root))
 
 
 def writes_to(module: Module, value: cst.BaseExpression | Binding) -> bool:

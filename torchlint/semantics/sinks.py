@@ -24,13 +24,17 @@ import libcst as cst
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _DEEPEST = 4
 """How many containers in one another a value is followed into."""
-_FILLING = frozenset({"append", "appendleft", "add"})
+_FILLING = {"append": 0, "appendleft": 0, "add": 0, "insert": 1}
+"""Methods that put an argument into a container, and the place of that argument."""
+_PICKING = frozenset({"get", "pop", "setdefault"})
+_INSTANCES = frozenset({Kind.OBJECT, Kind.MODULE, Kind.DATASET, Kind.SAMPLER})
 _REORDERING = frozenset(f"builtins.{name}" for name in ("reversed", "sorted", "set", "frozenset"))
 
 Path: TypeAlias = "tuple[int | str | None, ...]"
@@ -198,82 +202,84 @@ def _used(module: Module, node: cst.BaseExpression, path: Path) -> Iterator[Use 
     """Yield the uses of what stands as an expression, and what stands for it by choice or by name alone."""
     tree = module.tree
     parent = tree.parents[node]
-    kind, by = UseKind.OTHER, parent
     match parent:
-        case cst.Attribute():
-            outer = tree.parents[parent]
-            if isinstance(outer, cst.Call) and outer.func is parent:
-                kind, by = UseKind.METHOD, outer
-            else:
-                kind = UseKind.SET if is_target(module, parent) else UseKind.ATTRIBUTE
-        case cst.Arg():
-            by = tree.parents[parent]
-            kind = UseKind.ARGUMENT if isinstance(by, cst.Call) else UseKind.OTHER
-        case cst.Call():
-            kind = UseKind.CALLED
-        case cst.Subscript():
-            kind = UseKind.SET if is_target(module, parent) else UseKind.ITEM
-        case cst.Index() | cst.Slice():
-            kind, by = UseKind.INDEX, tree.parents[tree.parents[parent]]
         case cst.Assign():
             for target in parent.targets:
                 yield from _assigned(target.target, node, path)
-            return
         case cst.AnnAssign() if parent.value is node:
             yield from _assigned(parent.target, node, path)
-            return
         case cst.NamedExpr():
             yield Standing(parent, path)
             yield from _assigned(parent.target, node, path)
-            return
-        case cst.AugAssign():
-            kind = UseKind.AUGMENTED if parent.target is node else UseKind.AUGMENTS
-        case cst.BinaryOperation():
-            kind = UseKind.OPERAND
-        case cst.UnaryOperation():
-            kind = UseKind.TESTED if isinstance(parent.operator, cst.Not) else UseKind.OPERAND
-        case cst.Comparison():
-            kind = UseKind.COMPARED
-        case cst.ComparisonTarget():
-            kind, by = UseKind.COMPARED, tree.parents[parent]
-        case cst.BooleanOperation():
-            kind = UseKind.CHOICE
         case cst.IfExp() if parent.test is not node:
             yield Standing(parent, path)
-            return
-        case cst.If() | cst.While() | cst.IfExp() | cst.CompIf():
-            kind = UseKind.TESTED
-        case cst.Assert() if parent.test is node:
-            kind = UseKind.TESTED
+        case cst.Element() if pairs := _pairs(module, tree.parents[parent]):
+            inner = _within(parent, tree.parents[parent], path)
+            yield from (use for target in pairs for use in _assigned(target, node, inner))
+        case _:
+            kind, by = _kind_of_use(module, node, parent)
+            yield Use(kind, node, by, path, parent)
+
+
+def _kind_of_use(
+    module: Module, node: cst.BaseExpression, parent: cst.CSTNode
+) -> tuple[UseKind, cst.CSTNode]:
+    """Return how an expression is used that is a part of ``parent``, and by which node."""
+    parents = module.tree.parents
+    match parent:
+        case cst.Attribute():
+            call = module.tree.method_call(node)
+            if call is not None:
+                return UseKind.METHOD, call
+            return UseKind.SET if is_target(module, parent) else UseKind.ATTRIBUTE, parent
+        case cst.Arg():
+            by = parents[parent]
+            return UseKind.ARGUMENT if isinstance(by, cst.Call) else UseKind.OTHER, by
+        case cst.Subscript():
+            return UseKind.SET if is_target(module, parent) else UseKind.ITEM, parent
+        case cst.Index() | cst.Slice():
+            return UseKind.INDEX, parents[parents[parent]]
+        case cst.AugAssign():
+            return UseKind.AUGMENTED if parent.target is node else UseKind.AUGMENTS, parent
+        case cst.UnaryOperation():
+            return UseKind.TESTED if isinstance(parent.operator, cst.Not) else UseKind.OPERAND, parent
+        case cst.ComparisonTarget():
+            return UseKind.COMPARED, parents[parent]
         case cst.BaseElement() | cst.DictElement() | cst.StarredDictElement():
-            by = tree.parents[parent]
-            if isinstance(parent, cst.Element) and (pairs := _pairs(module, by)):
-                inner = _within(parent, by, path)
-                yield from (use for target in pairs for use in _assigned(target, node, inner))
-                return
             keyed = isinstance(parent, cst.DictElement) and parent.key is node
-            kind = UseKind.OTHER if keyed else UseKind.ELEMENT
-        case cst.ListComp() | cst.SetComp() | cst.GeneratorExp():
-            kind = UseKind.ELEMENT
+            return UseKind.OTHER if keyed else UseKind.ELEMENT, parents[parent]
+        case cst.Assert() if parent.test is node:
+            return UseKind.TESTED, parent
         case cst.DictComp() if parent.value is node:
-            kind = UseKind.ELEMENT
-        case cst.For() | cst.CompFor():
-            kind = UseKind.ITERATED
-        case cst.WithItem():
-            kind = UseKind.ENTERED
+            return UseKind.ELEMENT, parent
         case cst.FormattedStringExpression() if parent.expression is node:
-            kind = UseKind.FORMATTED
-        case cst.Return():
-            kind = UseKind.RETURNED
-        case cst.Lambda():
-            kind = UseKind.RETURNED
-        case cst.Yield() | cst.From():
-            kind = UseKind.YIELDED
-        case cst.Await():
-            kind = UseKind.AWAITED
-        case cst.Expr():
-            kind = UseKind.DISCARDED
-    yield Use(kind, node, by, path, parent)
+            return UseKind.FORMATTED, parent
+    return _USES.get(parent.__class__, UseKind.OTHER), parent
+
+
+# What kinds of nodes do with the expressions in them, whichever it is.
+_USES: dict[type, UseKind] = {
+    cst.Call: UseKind.CALLED,
+    cst.BinaryOperation: UseKind.OPERAND,
+    cst.Comparison: UseKind.COMPARED,
+    cst.BooleanOperation: UseKind.CHOICE,
+    cst.If: UseKind.TESTED,
+    cst.While: UseKind.TESTED,
+    cst.IfExp: UseKind.TESTED,
+    cst.CompIf: UseKind.TESTED,
+    cst.ListComp: UseKind.ELEMENT,
+    cst.SetComp: UseKind.ELEMENT,
+    cst.GeneratorExp: UseKind.ELEMENT,
+    cst.For: UseKind.ITERATED,
+    cst.CompFor: UseKind.ITERATED,
+    cst.WithItem: UseKind.ENTERED,
+    cst.Return: UseKind.RETURNED,
+    cst.Lambda: UseKind.RETURNED,
+    cst.Yield: UseKind.YIELDED,
+    cst.From: UseKind.YIELDED,
+    cst.Await: UseKind.AWAITED,
+    cst.Expr: UseKind.DISCARDED,
+}
 
 
 def is_target(module: Module, node: cst.CSTNode) -> bool:
@@ -337,6 +343,11 @@ def _taken(target: cst.Tuple | cst.List, path: Path) -> list[tuple[cst.BaseExpre
     return found
 
 
+def following(module: Module, use: Use) -> list[Standing]:
+    """Return where a value stands next behind a use that takes it out of a container, or puts it into one."""
+    return [onward for onward in _onward(module, use) if isinstance(onward, Standing)]
+
+
 def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
     """Yield where a value goes on to from a use of it."""
     by, path = use.by, use.path
@@ -357,6 +368,8 @@ def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
             yield from _stored(module, by, use)
         case UseKind.ITEM if isinstance(by, cst.Subscript):
             yield from _picked(module, by, path)
+        case UseKind.METHOD if path and isinstance(by, cst.Call):
+            yield from _handed_out(module, by, use.name, path)
         case UseKind.ITERATED if isinstance(by, (cst.For, cst.CompFor)):
             yield from _assigned(by.target, use.node, path[1:])
         case UseKind.ENTERED if isinstance(by, cst.WithItem):
@@ -408,12 +421,43 @@ def _picked(module: Module, item: cst.Subscript, path: Path) -> Iterator[Standin
     elif len(slices) != 1 or not isinstance(slices[0], cst.Index):
         yield Standing(item, (None, *path[1:]))
     else:
-        wanted, index = module.value(slices[0].value).constant, path[0]
-        if isinstance(wanted, (int, str)) and index is not None:
-            counted = isinstance(wanted, int) and isinstance(index, int) and (wanted < 0) is not (index < 0)
-            if wanted != index and not counted:
-                return
-        yield Standing(item, path[1:])
+        if _may_be_under(module, slices[0].value, path[0]):
+            yield Standing(item, path[1:])
+
+
+def _handed_out(module: Module, call: cst.Call, method: str, path: Path) -> Iterator[Standing]:
+    """Yield what a method of a container gives that holds a value as the part ``path``."""
+    match method:
+        case "get" | "pop" | "setdefault" if call.args:
+            if _may_be_under(module, call.args[0].value, path[0]):
+                yield Standing(call, path[1:])
+        case "values":
+            yield Standing(call, (None, *path[1:]))
+        case "items":
+            yield Standing(call, (None, 1, *path[1:]))
+        case _:
+            yield Standing(call, path)
+
+
+def key_of(use: Use) -> cst.BaseExpression | None:
+    """Return the key by which a use takes an item out of a container; None if it does nothing of the kind."""
+    match use.by:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=key))]) if (
+            use.kind is UseKind.ITEM
+        ):
+            return key
+        case cst.Call(args=[cst.Arg(value=key), *_]) if use.kind is UseKind.METHOD and use.name in _PICKING:
+            return key
+    return None
+
+
+def _may_be_under(module: Module, key: cst.BaseExpression, index: int | str | None) -> bool:
+    """Return whether the part of a container under an index may be the one under a key."""
+    wanted = module.value(key).constant
+    if not isinstance(wanted, (int, str)) or index is None:
+        return True
+    counted = isinstance(wanted, int) and isinstance(index, int) and (wanted < 0) is not (index < 0)
+    return wanted == index or counted
 
 
 def _given(module: Module, call: cst.Call, use: Use) -> Iterator[Use | Standing]:
@@ -431,8 +475,17 @@ def _given(module: Module, call: cst.Call, use: Use) -> Iterator[Use | Standing]
             yield replace(use, kind=UseKind.ELSEWHERE)
         return
     match call.func:
-        case cst.Attribute(value=owner, attr=cst.Name(method)) if method in _FILLING:
+        case cst.Attribute(value=owner, attr=cst.Name(method)) if (
+            method in _FILLING and argument in call.args[_FILLING[method] : _FILLING[method] + 1]
+        ):
             yield from _put_into(module, owner, (None, *path), use)
+        case cst.Attribute(value=owner, attr=cst.Name("setdefault")) if argument in call.args[1:]:
+            yield Standing(call, path)
+            yield from _put_into(module, owner, (_index(module, call.args[0].value), *path), use)
+        case cst.Attribute(value=owner, attr=cst.Name("update")) if (
+            path and argument.keyword is None and module.value(owner).kind is Kind.DICT
+        ):
+            yield from _put_into(module, owner, path, use)
         case cst.Attribute(value=owner, attr=cst.Name("extend")):
             yield from _put_into(module, owner, (None, *path[1:]), use)
         case _:
@@ -452,17 +505,30 @@ def _stored(module: Module, target: cst.CSTNode, use: Use) -> Iterator[Use | Sta
     """Yield where a value goes that is stored as an attribute or as an item."""
     if isinstance(target, cst.Subscript):
         keys = [element.slice for element in target.slice]
-        key = module.value(keys[0].value).constant if isinstance(keys[0], cst.Index) else None
-        inner = (key if isinstance(key, (int, str)) else None, *use.path)
-        yield from _put_into(module, target.value, inner, use)
+        key = _index(module, keys[0].value) if isinstance(keys[0], cst.Index) else None
+        yield from _put_into(module, target.value, (key, *use.path), use)
         return
     if isinstance(target, cst.Attribute):
         yield from (Standing(read, use.path) for read in _reads_of_attribute(module, target))
     yield replace(use, kind=UseKind.ELSEWHERE)
 
 
+def _index(module: Module, key: cst.BaseExpression) -> int | str | None:
+    """Return the step of a path that a key is."""
+    constant = module.value(key).constant
+    return constant if isinstance(constant, (int, str)) else None
+
+
 def _put_into(module: Module, owner: cst.BaseExpression, path: Path, use: Use) -> Iterator[Use | Standing]:
-    """Yield where a container that a value is put into is read."""
+    """Yield where a container that a value is put into is read; also one that is an item of another."""
+    while len(path) <= _DEEPEST:
+        match owner:
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+                owner, path = owner.value, (_index(module, key), *path)
+            case cst.Call(func=cst.Attribute(value=around, attr=cst.Name("setdefault")), args=[key, *_]):
+                owner, path = around, (_index(module, key.value), *path)
+            case _:
+                break
     known = isinstance(owner, (cst.Name, cst.Attribute)) and len(path) <= _DEEPEST
     if known and isinstance(owner, cst.Name):
         bindings = module.names.bindings_at(owner.value, owner)
@@ -476,13 +542,26 @@ def _put_into(module: Module, owner: cst.BaseExpression, path: Path, use: Use) -
 
 
 def _reads_of_attribute(module: Module, attribute: cst.Attribute) -> list[cst.Attribute]:
-    """Return the reads of an attribute of ``self`` in the class, its bases and its subclasses in the file."""
-    owner = module.classes.instance_class(attribute.value)
+    """Return the reads of the attribute of an instance, also by other files of its family."""
+    owner: cst.CSTNode | None = module.classes.instance_class(attribute.value)
     if owner is None:
-        return []
+        made = module.value(attribute.value)
+        owner = made.definition if made.kind in _INSTANCES else None
+    return reads_of_field(module, owner, attribute.attr.value) if isinstance(owner, cst.ClassDef) else []
+
+
+def reads_of_field(module: Module, owner: cst.ClassDef, name: str) -> list[cst.Attribute]:
+    """Return the reads of an attribute of the instances of a class.
+
+    They are those of ``self`` in the class, its bases and its heirs, and those of what certainly is an
+    instance, in the files of these and in the one that asks.
+    """
     family = {*(info.node for info in module.classes.info(owner).lineage), *module.classes.heirs(owner)}
-    reads = _reads_of_instances(module).get(attribute.attr.value, {})
-    return [read for member in family for read in reads.get(member, ())]
+    found: list[cst.Attribute] = []
+    for home in {module.tree: module, **{home.tree: home for home in map(module.home, family)}}.values():
+        for reads in (_reads_of_instances(home).get(name, {}), _reads_of_others(home, name)):
+            found += (read for member in family for read in reads.get(member, ()))
+    return sorted(found, key=module.tree.order.__getitem__)
 
 
 @remembered
@@ -493,4 +572,16 @@ def _reads_of_instances(module: Module) -> dict[str, dict[cst.ClassDef, list[cst
         owner = module.classes.instance_class(attribute.value)
         if owner is not None and not is_target(module, attribute):
             found.setdefault(attribute.attr.value, {}).setdefault(owner, []).append(attribute)
+    return found
+
+
+@remembered
+def _reads_of_others(module: Module, name: str) -> dict[cst.ClassDef, list[cst.Attribute]]:
+    """Return the reads ``trainer.x`` by the class that ``trainer`` is an instance of."""
+    found: dict[cst.ClassDef, list[cst.Attribute]] = {}
+    for attribute in module.tree.attributes_by_name.get(name, ()):
+        if module.classes.instance_class(attribute.value) is None and not is_target(module, attribute):
+            made = module.value(attribute.value)
+            if made.kind in _INSTANCES and isinstance(made.definition, cst.ClassDef):
+                found.setdefault(made.definition, []).append(attribute)
     return found

@@ -276,9 +276,7 @@ def _defined(module: Module, binding: Binding, path: Path, through: Through) -> 
 def _given(
     module: Module, binding: Binding | AttributeBinding, path: Path, through: Through
 ) -> list[Source] | None:
-    """Return what an assignment, a loop or a ``with`` statement gives its target,
-    as far as its own text tells.
-    """
+    """Return what an assignment, a loop or a ``with`` statement plainly gives its target."""
     value, part = binding.value, _within(binding.path, path)
     if value is None:
         return None
@@ -308,14 +306,14 @@ def _within(outer: tuple[int | None, ...], path: Path) -> Path:
 
 
 def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None:
-    """Return what the calls in the file pass for a parameter, or its default;
-    None if some is out of sight.
-    """
+    """Return what calls pass for a parameter, or its default; None if some are out of sight."""
     function, param = binding.scope.node, binding.node
     if not isinstance(function, (cst.FunctionDef, cst.Lambda)) or not isinstance(param, cst.Param):
         return None
     if param.star == "**" and path and isinstance(path[0], str):
         return _passed_by_keyword(module, function, path[0], path[1:])
+    if param.star == "*" and path and isinstance(path[0], int):
+        return _passed_besides(module, function, binding.name, path[0], path[1:])
     if isinstance(param.star, str) and param.star:
         return None
     found: list[Source] = []
@@ -330,10 +328,32 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
     return list(dict.fromkeys(found)) or None
 
 
+def _passed_besides(
+    module: Module, function: Function, name: str, index: int, path: Path
+) -> list[Source] | None:
+    """Return what the calls in the file put at a place of ``*args``; None if one of them leaves it open."""
+    found: list[Source] = []
+    for call in module.callers(function):
+        given = module.inference.callgraph.bound_to(call, function).given.get(name)
+        match call.args:
+            case _ if given is not None and 0 <= index < len(given.nodes):
+                found.append(Source(given.nodes[index], path))
+            case [cst.Arg(star="*", value=items)] if len(function.params.params) == _bound(module, function):
+                found.append(Source(items, (index, *path)))
+            case _:
+                return None
+    return list(dict.fromkeys(found)) or None
+
+
+def _bound(module: Module, function: Function) -> int:
+    """Return how many parameters of a function its calls do not give: the instance, of a method."""
+    if not isinstance(function, cst.FunctionDef) or module.classes.owner(function) is None:
+        return 0
+    return int(module.classes.self_name(function) is not None)
+
+
 def _passed_by_keyword(module: Module, function: Function, key: str, path: Path) -> list[Source] | None:
-    """Return what the calls in the file put under a key of ``**kwargs``;
-    None if there are no calls, or nobody passes it.
-    """
+    """Return what calls put under a key of ``**kwargs``; None if nobody passes it."""
     found: list[Source] = []
     for call in module.callers(function):
         for argument in call.args:
@@ -345,9 +365,7 @@ def _passed_by_keyword(module: Module, function: Function, key: str, path: Path)
 
 
 def _field(module: Module, owner: cst.ClassDef, path: Path, through: Through) -> list[Source] | None:
-    """Return what an attribute of the instances of a class is assigned, and put into it;
-    what a property returns.
-    """
+    """Return what is assigned to an attribute of instances, or put into it, or what a property returns."""
     field, rest = path[0], path[1:]
     assert isinstance(field, Field)
     attributes = SelfAttributes.of(module)
@@ -454,8 +472,8 @@ def put_into(module: Module, use: cst.BaseExpression, path: Path = (Item.ANY,)) 
     parent, rest = module.tree.parent(use), path[1:]
     match parent:
         case cst.Attribute(attr=cst.Name(method)) if parent.value is use:
-            call = module.tree.parent(parent)
-            given = call.args if isinstance(call, cst.Call) and call.func is parent else ()
+            call = module.tree.method_call(use)
+            given = call.args if call is not None else ()
             if method in _PUTTING and len(given) > _PUTTING[method]:
                 yield Source(given[_PUTTING[method]].value, rest)
             elif method in ("extend", "extendleft") and given:

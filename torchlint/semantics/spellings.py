@@ -1,4 +1,4 @@
-"""The one word by which an expression goes, for conventions of naming."""
+"""How expressions and calls are spelt: the word that names an expression, what a call writes out."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def last_name(node: cst.CSTNode) -> str | None:
 
 
 def start_of(node: _Node, *links: type[cst.Attribute | cst.Subscript]) -> _Node:
-    """Return what a chain of attributes, items or both starts from: ``start_of(a.b.c, cst.Attribute)``
-    is ``a``."""
+    """Return what a chain of attributes or items starts from: ``start_of(a.b.c, cst.Attribute)`` is ``a``."""
     while isinstance(node, links):
         node = node.value
     return node
@@ -51,15 +50,28 @@ def given_as(call: cst.Call, name: str, position: int | None) -> cst.BaseExpress
     return None
 
 
+def keywords(call: cst.Call) -> dict[str, cst.BaseExpression]:
+    """Return what a call spells out by keyword."""
+    return {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+
+
+def positional(call: cst.Call) -> list[cst.BaseExpression]:
+    """Return what a call spells out by place, what it unpacks included."""
+    return [arg.value for arg in call.args if arg.keyword is None]
+
+
+def parts_of_display(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the expressions in a list or tuple as it is spelt; of any other expression, itself."""
+    return [e.value for e in node.elements] if isinstance(node, (cst.Tuple, cst.List)) else [node]
+
+
 def last_words(dotted: Iterable[str]) -> frozenset[str]:
     """Return the last words of some dotted names: what calls of them are spelt with, as a rule."""
     return frozenset(name.rpartition(".")[2] for name in dotted)
 
 
 def is_place_of_model(attribute: cst.Attribute) -> bool:
-    """Return whether it is ``next(model.parameters()).device``: who asks where a model is,
-    does not expect it in host memory.
-    """
+    """Return whether it is ``next(model.parameters()).device``, which asks where a model is."""
     match attribute:
         case cst.Attribute(
             value=cst.Call(func=cst.Name("next"), args=[cst.Arg(value=asked)]), attr=cst.Name("device")

@@ -40,7 +40,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
-from torchlint.semantics.spellings import given_as, last_name, last_words, start_of
+from torchlint.semantics.spellings import given_as, last_name, last_words, positional, start_of
 from torchlint.semantics.transfers import TRANSFERS
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
@@ -129,6 +129,9 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         return _device_source(module, converted)
     if qualified in _CONVERTING_FUNCTIONS:
         bounds = [arg.value for arg in call.args if not arg.star]
+        match bounds:
+            case [cst.List() | cst.Tuple() as sizes] if qualified == "torch.Size":
+                bounds = [element.value for element in sizes.elements]
         return next((bound for bound in bounds if may_be_on_device(module, bound)), None)
     return None
 
@@ -187,9 +190,7 @@ def host_copy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def refuses_device(module: Module, call: cst.Call) -> bool:
-    """Return whether ``call``, a host copy, raises for tensors of the accelerator,
-    as ``np.asarray(x)`` does.
-    """
+    """Return whether a host copy raises for tensors of the accelerator, as ``np.asarray(x)`` does."""
     if module.qualified(call.func) in _NUMPY_COPIES:
         return True
     return isinstance(call.func, cst.Attribute) and call.func.attr.value == "numpy" and not call.args
@@ -236,9 +237,7 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether other parts of a batch are moved: ``x, i = batch``,
-    ``model(x.to(device))``, ``i.cpu()``.
-    """
+    """Return whether other parts of a batch are moved: ``model(x.to(device))`` beside ``i.cpu()``."""
     loop, name = _batch_of(module, node), _root(node)
     if loop is None or name is None:
         return False
@@ -289,9 +288,7 @@ def _is_held_by_step(module: Module, node: cst.BaseExpression) -> bool:
 
 @traced(Through.NOTHING)
 def _read_of_step(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source]:
-    """Return whether something unknown is computed from what one step of an engine works on,
-    and not on the host.
-    """
+    """Return whether something unknown is computed, off the host, from what a step works on."""
     if path or module.value(node).kind is not Kind.UNKNOWN or module.value(node).device is Device.CPU:
         return False
     match node:
@@ -312,28 +309,34 @@ def _read_of_step(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
 
 def _given_by_model(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a variable holds what a function of another file got from a model on the device."""
-    bindings = module.bindings(node) if isinstance(node, cst.Name) else []
+    bindings = module.bindings(node)
     made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
     return isinstance(made, cst.Call) and hands_over_model(module, made)
 
 
 def _becomes_array(module: Module, node: cst.CSTNode) -> bool:
     """Return whether it is ``x.cpu().numpy()``, ``x.cpu().detach().numpy()``."""
+    return any(isinstance(link, cst.Call) and last_name(link) == "numpy" for link in _links(module, node))
+
+
+def _links(module: Module, node: cst.CSTNode) -> Iterator[cst.Call | cst.Attribute]:
+    """Yield the steps of a chain after a tensor, as far as they give it on: ``x.data``, ``x.data.cpu()``."""
     while True:
-        attribute = module.tree.parent(node)
-        called = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-        if not isinstance(attribute, cst.Attribute) or attribute.value is not node:
-            return False
-        if attribute.attr.value == "data" and called is not None:
-            node = attribute
-        elif not isinstance(called, cst.Call) or called.func is not attribute:
-            return False
-        elif attribute.attr.value == "numpy":
-            return True
-        elif attribute.attr.value in _LINKS:
-            node = called
-        else:
-            return False
+        link: cst.CSTNode | None = module.tree.method_call(node)
+        if link is None:
+            link = module.tree.parent(node)
+            if not isinstance(link, cst.Attribute) or not _is_link(link):
+                return
+        assert isinstance(link, (cst.Call, cst.Attribute))
+        yield link
+        if not _is_link(link):
+            return
+        node = link
+
+
+def _is_link(link: cst.Call | cst.Attribute) -> bool:
+    """Return whether a link of a chain gives the tensor in front of it: ``x.data``, ``x.detach()``."""
+    return last_name(link) == "data" if isinstance(link, cst.Attribute) else last_name(link) in _LINKS
 
 
 def _given_to_numpy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
@@ -384,9 +387,7 @@ def names_host(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _copied_in(module: Module, call: cst.Call, target: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the device tensor that ``host.copy_(x)`` copies;
-    with ``non_blocking`` the memory may be pinned.
-    """
+    """Return the device tensor that ``host.copy_(x)`` copies, unless to memory that may be pinned."""
     source = given_as(call, "src", 0)
     if source is None or given_as(call, "non_blocking", 1) is not None:
         return None
@@ -402,36 +403,21 @@ def _names_host_type(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:
-    node: cst.BaseExpression = copy
-    while True:
-        parent = module.tree.parent(node)
-        match parent:
-            case cst.Attribute(value=value) if value is node:
-                call = module.tree.parent(parent)
-                if isinstance(call, cst.Call) and call.func is parent:
-                    if parent.attr.value in _CONVERTING_METHODS or conversion(module, call) is not None:
-                        return True
-                    if parent.attr.value not in _LINKS:
-                        return False
-                    node = call
-                elif parent.attr.value == "data":
-                    node = parent
-                else:
-                    return False
-            case cst.Arg():
-                call = module.tree.parent(parent)
-                return isinstance(call, cst.Call) and conversion(module, call) is not None
-            case _:
-                return False
+    last: cst.Call | cst.Attribute = copy
+    for last in _links(module, copy):
+        if isinstance(last, cst.Call) and (
+            last_name(last) in _CONVERTING_METHODS or conversion(module, last) is not None
+        ):
+            return True
+    call = module.tree.call_given(last) if last is copy or _is_link(last) else None
+    return call is not None and conversion(module, call) is not None
 
 
 # --- shapes -----------------------------------------------------------------------------------------
 
 
 def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
-    """Return whether the size of what ``node`` gives is only known on the device:
-    ``x.nonzero()``, ``x[mask]``.
-    """
+    """Return whether only the device knows the size of a result: ``x.nonzero()``, ``x[mask]``."""
     if isinstance(node, cst.Subscript):
         return (
             mask_of(module, node) is not None
@@ -459,20 +445,18 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         method = True
     else:
         return False
-    # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
-    takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
-    if not on_device(module, operand) and not (takes_tensors and _computed_on_device(module, operand)):
-        return False
+    # What says the size is mostly a number, and told sooner than where the tensor comes from.
     if any(_passed(module, node, argument) for argument in sync.absent):
         read = given_as(node, *sync.absent[0]) if qualified in _READ_SIZES else None
-        return read is not None and may_be_on_device(module, read)
-    if sync.tensor is not None:
-        name, position = sync.tensor
-        if not method and len(node.args) == 1:
-            return True  # torch.repeat_interleave(repeats)
-        counts = given_as(node, name, position)
-        return counts is not None and may_be_on_device(module, counts)
-    return True
+        if read is None or not may_be_on_device(module, read):
+            return False
+    elif sync.tensor is not None and (method or len(node.args) > 1):  # not torch.repeat_interleave(repeats)
+        counts = given_as(node, *sync.tensor)
+        if counts is None or not may_be_on_device(module, counts):
+            return False
+    # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
+    takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
+    return on_device(module, operand) or (takes_tensors and _computed_on_device(module, operand))
 
 
 def _computed_on_device(module: Module, operand: cst.BaseExpression) -> bool:
@@ -496,9 +480,7 @@ def _sizes(arguments: Iterable[cst.Arg]) -> Iterator[cst.BaseExpression]:
 
 
 def _reads_scalars(module: Module, call: cst.Call, qualified: str | None) -> bool:
-    """Return whether a tensor is cut, repeated or padded
-    as a device scalar says: ``x.narrow(0, start, 1)``.
-    """
+    """Return whether a tensor is cut or repeated by a device scalar: ``x.narrow(0, start, 1)``."""
     package, _, name = (qualified or "").rpartition(".")
     if qualified is None and isinstance(call.func, cst.Attribute):
         # ``self.repeat(x)`` runs a layer, and few sizes are tensors: both tell most calls at once.
@@ -620,9 +602,7 @@ def truth_tests(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpressio
 
 
 def asks_device(module: Module, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield the device tensors that a condition depends on, those under ``not``,
-    ``and`` and ``or`` included.
-    """
+    """Yield the device tensors that a condition depends on, also under ``not``, ``and`` and ``or``."""
     yield from _asked(module, test)
     for part in module.tree.descendants(test):
         if isinstance(part, (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison)):
@@ -698,9 +678,9 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
         return qualified if _passes_on(module, call, qualified) else None
     if qualified not in _ASKING_BUILTINS:
         return None
-    positional = [arg.value for arg in call.args if arg.keyword is None]
-    if len(positional) > 1:
-        compared = qualified in _EXTREMES and any(may_be_on_device(module, value) for value in positional)
+    operands = positional(call)
+    if len(operands) > 1:
+        compared = qualified in _EXTREMES and any(may_be_on_device(module, value) for value in operands)
         return qualified if compared else None
     if may_be_on_device(module, first):
         return None if _may_be_list(module, first) else qualified
@@ -847,9 +827,7 @@ def _is_written(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _names_record(module: Module, text: cst.FormattedString) -> bool:
-    """Return whether a text is what a value is recorded under,
-    made of words: ``log(f"{source}/loss", loss)``.
-    """
+    """Return whether a text is what a value is recorded under: ``log(f"{source}/loss", loss)``."""
     around = module.tree.parent(text)
     call = module.tree.parent(around) if isinstance(around, cst.Arg) else None
     if not isinstance(around, cst.Arg) or not isinstance(call, cst.Call):
@@ -864,9 +842,7 @@ _RECORD_NAMES = frozenset({"key", "name", "tag"})
 
 
 def _for_failure_only(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether it is ``"fine" if ok else f"got {x}"``:
-    the text that speaks of the tensor is the exception.
-    """
+    """Return whether only an exception is told with it: ``"fine" if ok else f"got {x}"``."""
     choice = module.tree.parent(node)
     if not isinstance(choice, cst.IfExp):
         return False
@@ -904,9 +880,7 @@ def written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpres
 
 
 def _is_used(module: Module, call: cst.Call) -> bool:
-    """Return whether a variable or a container keeps what a call gives: a writer gives nothing,
-    a layer of the same name does.
-    """
+    """Return whether what a call gives is kept: a writer gives nothing, a layer of its name does."""
     return isinstance(module.tree.parent(call), (cst.Assign, cst.AugAssign, cst.Arg, cst.Return))
 
 
@@ -936,9 +910,7 @@ def _displays(module: Module, node: cst.BaseExpression) -> Iterator[cst.Dict | c
 
 
 def is_logger(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether it is ``logging`` and the like, ``logging.getLogger(…)``,
-    and what people call a logger.
-    """
+    """Return whether it is ``logging``, ``logging.getLogger(…)``, or has the name of a logger."""
     while True:
         qualified = module.qualified(node)
         if qualified is not None and f"{qualified}.".startswith(_LOG_PACKAGES):
@@ -965,9 +937,7 @@ _LOGGER_MAKERS = frozenset({"logging.getLogger", "structlog.get_logger"})
 
 
 def _is_run(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether an expression is what ``wandb.init(…)`` returned,
-    or an ``Accelerator`` with its trackers.
-    """
+    """Return whether an expression is a run of ``wandb.init(…)``, or an ``Accelerator`` that logs."""
     if module.value(node).kind is Kind.ACCELERATOR:
         return True
     if isinstance(node, cst.Call):
@@ -990,9 +960,7 @@ _QUEUE_GIVERS = frozenset(
 
 
 def explicit_wait(module: Module, call: cst.Call) -> bool:
-    """Return whether it is ``torch.cuda.synchronize()`` and the like,
-    and ``synchronize()`` of a stream or event.
-    """
+    """Return whether it is ``torch.cuda.synchronize()``, or that of a stream or an event."""
     qualified = module.qualified(call.func)
     if qualified is not None:
         return qualified in EXPLICIT_SYNCS and qualified != "torch.cpu.synchronize"

@@ -202,7 +202,5 @@ def keeps(name: str) -> bool:
 
 
 def of_element(name: str, index: int) -> str | None:
-    """Return the dtype of one of several tensors that a function or method returns,
-    if it is always the same.
-    """
+    """Return the dtype of one of the tensors that a function returns, if it is always the same."""
     return "torch.int64" if name != "frexp" and index in GRAPHLESS_ELEMENTS.get(name, ()) else None

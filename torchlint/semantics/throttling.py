@@ -78,9 +78,7 @@ class Throttling(Part):
         return any(self.imposed(node, boundary))
 
     def imposed(self, node: cst.CSTNode, boundary: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Return what restricts ``node`` to few of the iterations of a loop, or calls of a function,
-        around it.
-        """
+        """Yield what restricts ``node`` to few iterations of a loop, or calls of a function, around it."""
         tree = self.tree
         return (
             holder
@@ -90,9 +88,7 @@ class Throttling(Part):
         )
 
     def is_of_open_period(self, test: cst.BaseExpression) -> bool:
-        """Return whether a test holds every so many iterations, of a number not shown:
-        ``step % delay == 0``.
-        """
+        """Return whether a test holds every so many iterations, of a number unknown: ``step % n == 0``."""
         periods = self._periods_in(test)
         return bool(periods) and not any(isinstance(period, int) for period in periods)
 
@@ -141,9 +137,7 @@ class Throttling(Part):
         return self._rare(test, True) is not None
 
     def is_periodic(self, test: cst.BaseExpression, holds: bool) -> bool:
-        """Return whether a test comes out so in every n-th iteration,
-        also for an n so small that this is often.
-        """
+        """Return whether a test comes out so in every n-th iteration, however small n is."""
         return concluded(self.module, test, holds, self._counted_off) is True
 
     def period(self, node: cst.CSTNode, boundary: cst.CSTNode | None) -> int:
@@ -151,12 +145,17 @@ class Throttling(Part):
 
         Only what is decided within ``boundary`` counts, if that is given.
         """
-        periods = [1]
-        for decision in self.module.flow.decisions(node):
-            within = boundary is None or self.tree.contains(boundary, decision.construct)
-            if within and self.is_periodic(decision.test, decision.holds):
-                periods += (each for each in self._periods_in(decision.test) if isinstance(each, int))
-        return max(periods)
+        nearest = next(iter(self.module.flow.decisions(node)), None)
+        return 1 if nearest is None else self._period_behind(nearest, boundary)
+
+    @remembered
+    def _period_behind(self, decision: Decision, boundary: cst.CSTNode | None) -> int:
+        """Return the same for what a decision lets run, on top of those before it."""
+        period = self.period(decision.test, boundary)
+        within = boundary is None or self.tree.contains(boundary, decision.construct)
+        if not within or not self.is_periodic(decision.test, decision.holds):
+            return period
+        return max((period, *(each for each in self._periods_in(decision.test) if isinstance(each, int))))
 
     # ------------------------------------------------------------------ places
 
@@ -502,9 +501,7 @@ class Throttling(Part):
         return {name: functions[0] for name, functions in found.items() if len(functions) == 1}
 
     def _is_on_by_default(self, flag: cst.CSTNode, bound: int) -> bool:
-        """Return whether it is ``verbose=1``: above ``bound`` unless callers, or the flags of the
-        interpreter, turn it off.
-        """
+        """Return whether it is above ``bound`` unless somebody turns it off: ``verbose=1``."""
         defaults, constant = self._defaults(flag), self.module.value(flag).constant
         if defaults:
             return all(_number(default) > bound for default in defaults)
@@ -518,7 +515,7 @@ class Throttling(Part):
 
     def _defaults(self, flag: cst.CSTNode) -> list[cst.BaseExpression | None]:
         """Return the defaults of a parameter; nothing for other variables."""
-        bindings = self.module.bindings(flag) if isinstance(flag, cst.Name) else ()
+        bindings = self.module.bindings(flag)
         params = [binding.node for binding in bindings if isinstance(binding.node, cst.Param)]
         return [param.default for param in params] if len(params) == len(bindings) else []
 
@@ -540,9 +537,7 @@ class Throttling(Part):
         return any(renewed.get(name, -1) > order[branch] for name in compared & counted)
 
     def _settles(self, branch: cst.If, decision: Decision) -> bool:
-        """Return whether it is ``if self.scaled == wanted: return``,
-        and ``self.scaled = wanted`` behind it: once a change.
-        """
+        """Return whether it is once a change: ``if self.scaled == wanted: return``, then set behind it."""
         match decision.test:
             case cst.Comparison(
                 left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.Is(), right)]
@@ -555,9 +550,7 @@ class Throttling(Part):
         )
 
     def _fits(self, branch: cst.If, decision: Decision) -> bool:
-        """Return whether it is ``if self.grid[i].shape != x.shape: self.grid[i] = …``:
-        made anew when the size changes.
-        """
+        """Return whether it is made anew when a size changes: ``if self.a.shape != x.shape: self.a = …``."""
         differing = set[str]()
         for guard in implied(self.module, decision.test, decision.holds):
             match guard.test:
@@ -596,9 +589,7 @@ class Throttling(Part):
         return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
 
     def _runs_in(self, block: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Return whether a statement stands at the outside of a block,
-        or of a function that is called there.
-        """
+        """Return whether a statement is unconditional in a block, or in a function that the block calls."""
         if self.tree.contains(block, node):
             return not self.module.flow.is_conditional(node, within=block)
         function = self.module.function(node)
@@ -629,9 +620,7 @@ class Throttling(Part):
 
     @remembered
     def _renewed(self, suite: cst.CSTNode) -> dict[str, int]:
-        """Return the counters, clocks and lists that the statements of a block set back,
-        and where at last.
-        """
+        """Return the counters, clocks and lists that the statements of a block reset, and where last."""
         found: dict[str, int] = {}
         lines: object = getattr(suite, "body", ())
         for line in lines if isinstance(lines, Sequence) else ():
@@ -689,9 +678,7 @@ class Throttling(Part):
         return _ALWAYS if self._filled_later(branch, missing) else None
 
     def _filled_behind(self, branch: cst.If) -> bool:
-        """Return whether it is ``if self.table is not None: return self.table``,
-        and ``self.table = …`` behind it: once.
-        """
+        """Return whether it is filled once behind a branch: ``if self.table is not None: return …``."""
         if branch.orelse is not None:
             return False
         missing = set(self._missing(branch.test, holds=False))
@@ -713,7 +700,7 @@ class Throttling(Part):
         parts = [branch.test, *self.tree.descendants(branch.test)]
         asked = [part.value for part in parts if isinstance(part, cst.NamedExpr)]
         for part in parts:
-            bindings = self.module.bindings(part) if isinstance(part, cst.Name) else ()
+            bindings = self.module.bindings(part)
             asked += [b.value for b in bindings if isinstance(b.value, cst.Call) and not b.path]
         for call in asked:
             match call:
@@ -730,9 +717,7 @@ class Throttling(Part):
                 yield f"{owner}.{given.attr.value}"
 
     def _set_by(self, call: cst.Call) -> Iterator[str]:
-        """Yield the attributes of an object or class that a call of its method sets,
-        or ``register_buffer``.
-        """
+        """Yield the attributes that a call of a method of an object sets, also by ``register_buffer``."""
         func = call.func
         owner = dotted_text(func.value) if isinstance(func, cst.Attribute) else None
         if not isinstance(func, cst.Attribute) or owner is None:
@@ -756,9 +741,7 @@ class Throttling(Part):
                     yield f"{owner}.{attribute.value}"
 
     def _filled_later(self, branch: cst.If, missing: set[str]) -> bool:
-        """Return whether it is ``first = not hasattr(self, "mean")``, ``if first: …``, and then
-        ``self.mean = …``: once.
-        """
+        """Return whether it is filled once where a flag says so: ``first = not hasattr(self, "mean")``."""
         if not isinstance(branch.test, cst.Name):
             return False
         function = self.module.function(branch)
@@ -769,9 +752,7 @@ class Throttling(Part):
         )
 
     def _looked_up(self, store: cst.CSTNode, missing: set[str], branch: cst.If) -> bool:
-        """Return whether it is ``x = cache.get(key)``, ``if x is None``, then ``cache[key] = …``:
-        what is missing is cached.
-        """
+        """Return whether what is missing is cached: ``x = cache.get(key)``, then ``cache[key] = …``."""
         bindings = (binding for name in missing for binding in self.module.names.bindings_at(name, branch))
         for binding in bindings:
             match binding.value:
@@ -781,9 +762,7 @@ class Throttling(Part):
         return False
 
     def _first_round(self, target: cst.Name, branch: cst.If) -> Restriction | None:
-        """Return the restriction of ``if x is None: x = …`` to the first round of a loop
-        that starts with ``x = None`` before it.
-        """
+        """Return the restriction to the first round of a loop, of ``if x is None: x = …`` in it."""
         empty = [
             b.node
             for b in self.module.names.bindings_at(target.value, branch)
@@ -809,9 +788,7 @@ class Throttling(Part):
         )
 
     def _missing(self, test: cst.BaseExpression, holds: bool = True) -> Iterator[str]:
-        """Yield what variables a test finds empty: ``x is None``, ``not x``,
-        ``k not in x``, ``len(x) == 0``.
-        """
+        """Yield what variables a test finds empty: ``x is None``, ``k not in x``, ``len(x) == 0``."""
         waiting = [(test, holds)]
         while waiting:
             for guard in implied(self.module, *waiting.pop()):
@@ -823,9 +800,7 @@ class Throttling(Part):
                     yield spelt
 
     def _found_missing(self, guard: Guard) -> str | None:
-        """Return ``x`` of a guard ``not exists(x)``,
-        where ``exists`` is a function of the file that says whether it is not None.
-        """
+        """Return ``x`` of ``not exists(x)``, where ``exists`` says whether it is not None."""
         match guard.test:
             case cst.Call(args=[cst.Arg(value=asked, keyword=None)]) if not guard.holds:
                 function = self.module.callee(guard.test)
@@ -891,7 +866,7 @@ class Throttling(Part):
                 if not short and self._is_short(right):
                     return None
                 # Padding to a multiple looks the same; a size is the same in every iteration.
-                sized = any(ends(word, Role.SIZE) for word in self._words(left))
+                sized = any(ends(word, Role.SIZE) for word in self._words(_divided(left)))
                 return left if not sized or self._is_growing(left) else None
             case _:
                 return None
@@ -1015,9 +990,7 @@ def _counted(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sourc
 
 @traced(Through.OPERANDS)
 def _sized(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Return whether a number is a size, which is the same in every iteration:
-    ``rows, columns = x.shape``.
-    """
+    """Return whether a number is a size, the same in every iteration: ``rows, columns = x.shape``."""
     match node:
         case (
             cst.Attribute(attr=cst.Name("shape")) | cst.Subscript(value=cst.Attribute(attr=cst.Name("shape")))
@@ -1035,6 +1008,15 @@ def _terms(node: cst.BinaryOperation) -> list[Source]:
         terms.append(side.right)
         side = side.left
     return onward(side, *terms, node.right)
+
+
+def _divided(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what is divided in a quotient, such as samples by the size of a batch; else the node itself."""
+    match node:
+        case cst.BinaryOperation(left=divided, operator=cst.Divide() | cst.FloorDivide()):
+            return divided
+        case _:
+            return node
 
 
 def _is_counter(module: Module, name: cst.Name) -> bool:
@@ -1151,9 +1133,7 @@ def _set_in_place(call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the tensor whose size, dtype or place an expression is:
-    ``x`` in ``x.shape[2:4]``, ``x.size(0)``.
-    """
+    """Return the tensor whose size, dtype or place is asked: ``x`` in ``x.shape[2:4]``, ``x.size(0)``."""
     if isinstance(node, cst.Subscript):
         node = node.value
     if isinstance(node, cst.Call):

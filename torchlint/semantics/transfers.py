@@ -44,9 +44,7 @@ class Move:
 
 
 def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
-    """Return what ``call`` moves to an accelerator, read as a tensor's method;
-    None if it does not or may not.
-    """
+    """Return what ``call`` certainly moves to an accelerator, read as a tensor's method."""
     assert isinstance(call.func, cst.Attribute)
     if any(arg.star for arg in call.args):
         return None
@@ -64,19 +62,12 @@ def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
 
 def moved_at_once(module: Module, call: cst.Call) -> Move | None:
     """Return the move that is made of the result of ``call`` as soon as it is there."""
-    attribute = module.tree.parent(call)
-    if not isinstance(attribute, cst.Attribute) or attribute.value is not call:
-        return None
-    outer = module.tree.parent(attribute)
-    if not isinstance(outer, cst.Call) or outer.func is not attribute:
-        return None
-    return move_to_accelerator(module, outer)
+    outer = module.tree.method_call(call)
+    return move_to_accelerator(module, outer) if outer is not None else None
 
 
 def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """Return the object, tensor or not, that a call moves to an accelerator
-    by its method ``to`` or ``cuda``.
-    """
+    """Return the object, tensor or not, that ``to`` or ``cuda`` moves to an accelerator."""
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value not in TRANSFERS:
         return None
@@ -192,9 +183,7 @@ def _like_move(module: Module, call: cst.Call, other: cst.BaseExpression, fixabl
 
 
 def _type_move(module: Module, call: cst.Call) -> Move | None:
-    """Return the move of ``.type(torch.cuda.FloatTensor)``, which casts as well,
-    as does ``.type(x.type())``.
-    """
+    """Return the move of ``.type(torch.cuda.FloatTensor)`` or ``.type(x.type())``, which also casts."""
     if len(call.args) != 1:
         return None
     match call.args[0].value:
@@ -211,9 +200,7 @@ def _type_move(module: Module, call: cst.Call) -> Move | None:
 
 
 def _named_device(node: cst.BaseExpression) -> bool:
-    """Return whether it is ``device``, ``self.device``, ``args.device``, ``dev``, ``get_device()``: what
-    people call a device.
-    """
+    """Return whether it has the name of a device: ``self.device``, ``dev``, ``get_device()``."""
     if isinstance(node, cst.Call):
         node = node.func
     name = node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")

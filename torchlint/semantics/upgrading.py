@@ -54,7 +54,7 @@ def _beside_stand_in(module: Module, name: cst.Name | cst.Attribute) -> str | No
     """Return what a name means for which the file has a definition of its own in ``except`` or ``else``."""
     meanings: set[str | None] = set()
     flow = module.flow
-    for binding in module.bindings(name) if isinstance(name, cst.Name) else ():
+    for binding in module.bindings(name):
         own = binding.kind in (BindingKind.FUNCTION, BindingKind.CLASS)
         node = binding.node
         instead = next(flow.alternatives(node, outward=True), None) is not None or any(

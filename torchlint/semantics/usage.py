@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 def handed_to(module: Module, node: cst.BaseExpression, asked: Callable[[Module, cst.Call], bool]) -> bool:
-    """Return whether ``asked`` holds of a call to
-    which the value of ``node`` is handed each time it is computed.
-    """
+    """Return whether a call of which ``asked`` holds gets the value of ``node`` each time."""
     return True in verdicts(module, node, _HandedTo(asked))
 
 
@@ -73,9 +71,7 @@ def _onward(module: Module, use: Use, *, collected: bool) -> tuple[Onward | Stan
 
 
 def _takes_in(module: Module, call: cst.Call) -> bool:
-    """Return whether a value goes on inside of what takes it: a function,
-    or a list that is made in each round.
-    """
+    """Return whether a value goes on inside of what takes it: a function, or a list of the round."""
     if isinstance(module.callee(call), cst.FunctionDef):
         return True
     func = call.func
@@ -93,7 +89,7 @@ FILLING = frozenset({"append", "extend", "insert"})
 
 def filled_here(module: Module, owner: cst.BaseExpression) -> bool:
     """Return whether a list is made anew in each round of the hot loop, which is done with it at its end."""
-    bindings = module.bindings(owner) if isinstance(owner, cst.Name) else []
+    bindings = module.bindings(owner)
     around = [loop for loop in module.flow.loops(owner) if places.heat(module, loop) is places.Heat.HOT]
     return bool(bindings) and all(
         binding.kind is BindingKind.ASSIGN and (not around or module.tree.contains(around[0], binding.node))
@@ -125,9 +121,7 @@ def _reads_of(
 
 
 def reads_in_iteration(module: Module, target: cst.CSTNode) -> tuple[Standing, ...]:
-    """Return where the variable ``target``, just assigned,
-    is read in the same iteration of the hot loop around.
-    """
+    """Return where the variable just assigned is read in the same iteration of the hot loop."""
     binding = module.binding_of(target)
     return _reads_of(module, target, [binding] if binding is not None else [], collected=False)
 
@@ -208,9 +202,7 @@ def _of_host_library(module: Module, name: cst.Name) -> bool:
 
 
 def method_call(module: Module, call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
-    """Return the receiver and the name of a call written ``receiver.name(...)``;
-    None for library functions.
-    """
+    """Return the receiver and name of ``receiver.name(...)``; None for library functions."""
     if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
         return call.func.value, call.func.attr.value
     return None
@@ -227,9 +219,7 @@ def _reading_by_name(module: Module) -> list[tuple[cst.Call, str]]:
 
 
 def uses_by_name(module: Module, binding: Binding) -> bool:
-    """Return whether code may read a name otherwise: by ``locals()``, ``globals()``, ``eval``,
-    as an attribute.
-    """
+    """Return whether code may read a name otherwise: by ``locals()``, ``eval``, as an attribute."""
     if binding.scope.kind is ScopeKind.CLASS:
         return True
     function = module.function(binding.node)

@@ -167,6 +167,11 @@ class Value(NamedTuple):
         return self.kind is not Kind.UNKNOWN
 
     @property
+    def if_known(self) -> Value | None:
+        """The value itself; None of what is not known, and as long as it is being computed."""
+        return self if self is not BOTTOM and self.known else None
+
+    @property
     def tensorlike(self) -> bool:
         """A tensor, or a structure of tensors."""
         return self.kind is Kind.TENSOR or self.kind is Kind.BATCH
@@ -182,9 +187,7 @@ class Value(NamedTuple):
         return self.kind is Kind.NUMBER and (self.literal or self.constant is not MISSING)
 
     def may_be(self, kind: Kind) -> bool:
-        """Return whether an expression that is not known can be of this kind,
-        and is of no other as far as it is.
-        """
+        """Return whether an expression that is not known may be of this kind, as far as it is known."""
         if self.among is None:
             return True
         kind = _JOINED_KINDS.get(kind, kind)
@@ -195,9 +198,7 @@ class Value(NamedTuple):
         return self if device is self.device else self._replace(device=device, memory=Memory.UNKNOWN)
 
     def kept_in(self, memory: Memory) -> Value:
-        """Return the same thing in this memory; on a device, or in an unknown place,
-        it is in none of them.
-        """
+        """Return the same value in this memory, unless it is on a device or in an unknown place."""
         if not self.host:
             memory = Memory.UNKNOWN
         return self if memory is self.memory else self._replace(memory=memory)
@@ -446,9 +447,7 @@ _JOINED_KINDS: Final = {
 
 
 def chosen_device(default: Value) -> Value | None:
-    """Return a device that others may choose, and that is ``default`` if they do not;
-    None for what is no device.
-    """
+    """Return a device that others may choose, ``default`` if they do not; None for other values."""
     if default.kind in (Kind.STRING, Kind.DEVICE) and default.device is not Device.UNKNOWN:
         # ``device="cpu"`` is where it runs unless somebody chooses, and it is there to be chosen.
         return Value(default.kind, device=Device.ACCELERATOR)

@@ -33,6 +33,7 @@ _SHOWING_METHODS = frozenset(
         ),
     }
 )
+_LOGARITHMS = ("torch.", "numpy.", "math.", "cmath.")
 
 
 def imported_by_nobody(module: Module) -> bool:
@@ -93,8 +94,8 @@ def users_shown(module: Module, definition: cst.FunctionDef | cst.ClassDef) -> b
 
 def _is_of_another(module: Module, attribute: cst.Attribute, function: cst.FunctionDef) -> bool:
     """Return whether what is called is known to be something else."""
-    call = module.tree.parent(attribute)
-    if not isinstance(call, cst.Call) or call.func is not attribute:
+    call = module.tree.method_call(attribute.value)
+    if call is None:
         return False
     callee = module.callee(call)
     return module.qualified(attribute) is not None or (callee is not None and callee is not function)
@@ -105,15 +106,16 @@ def shown(module: Module) -> Iterator[cst.BaseExpression | None]:
     for call in module.tree.nodes(cst.Call):
         method = isinstance(call.func, cst.Attribute) and call.func.attr.value in _SHOWING_METHODS
         raised = isinstance(module.tree.parent(call), cst.Raise)
-        if method or raised or module.qualified(call.func) in _SHOWING_FUNCTIONS:
+        called = module.qualified(call.func) or ""
+        if (method and not called.startswith(_LOGARITHMS)) or raised or called in _SHOWING_FUNCTIONS:
             yield from (argument.value for argument in call.args)
     for part in module.tree.nodes(cst.FormattedStringExpression):
         if part.conversion or not part.format_spec:  # which no model takes
             yield part.expression
     for operation in module.tree.nodes(cst.BinaryOperation):
-        if (
-            isinstance(operation.operator, cst.Modulo)
-            and module.value(operation.left).kind is not Kind.NUMBER
+        if isinstance(operation.operator, cst.Modulo) and module.value(operation.left).kind not in (
+            Kind.NUMBER,
+            Kind.TENSOR,
         ):
             yield operation.right
     for statement in module.tree.nodes(cst.Assert):

@@ -13,7 +13,7 @@ from torchlint.semantics.microbatches import Accumulation, accumulations
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.sources import returns
-from torchlint.semantics.spellings import is_none, last_name
+from torchlint.semantics.spellings import is_none, last_name, positional
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class _Scaling:
         if not isinstance(call.func, cst.Attribute) or self.module.qualified(call.func) is not None:
             return None
         owner = call.func.value
-        given = [argument.value for argument in call.args if argument.keyword is None]
+        given = positional(call)
         if self.module.value(owner).kind is Kind.ACCELERATOR:
             return given[0] if given and not self._divides(owner) else None
         if given:

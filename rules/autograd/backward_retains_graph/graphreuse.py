@@ -21,7 +21,7 @@ from torchlint.semantics.identifiers import identifiers, options
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.sources import Path, Source, Through, onward, returns, traced
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, positional
 from torchlint.semantics.values import Graph, Kind, Value
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class _Search:
 
     def _roots(self, call: cst.Call) -> list[cst.BaseExpression]:
         """Return the losses of a backward pass, and what else it is given by position."""
-        given = [argument.value for argument in call.args if argument.keyword is None]
+        given = positional(call)
         if not isinstance(call.func, cst.Attribute) or self.module.qualified(call.func) is not None:
             return given
         owner = call.func.value

@@ -83,7 +83,7 @@ def _is_needed(module: Module, statement: cst.CSTNode) -> bool:
 def _import(module: Module, call: cst.Call) -> Binding | None:
     """Return the import that brings the name at the start of what is called."""
     root = start_of(call.func, cst.Attribute)
-    bindings = module.bindings(root) if isinstance(root, cst.Name) else ()
+    bindings = module.bindings(root)
     found = bindings[0] if len(bindings) == 1 else None
     return found if found is not None and found.kind is BindingKind.IMPORT else None
 
@@ -141,8 +141,5 @@ def _is_context(module: Module, call: cst.Call) -> bool:
             return False
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
             binding = module.binding_of(name)
-            return binding is None or not all(
-                isinstance(above := module.tree.parent(use), cst.Call) and above.func is use
-                for use in module.uses(binding)
-            )
+            return binding is None or not all(map(module.tree.is_called, module.uses(binding)))
     return True

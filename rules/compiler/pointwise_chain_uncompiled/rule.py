@@ -109,9 +109,8 @@ def _transformed(module: Module, function: cst.FunctionDef) -> bool:
     """Return whether the function is handed to something of torch, a transform or a compiler."""
     binding = module.binding_of(function)
     for use in module.uses(binding) if binding is not None else ():
-        argument = module.tree.parent(use)
-        call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        if isinstance(call, cst.Call) and (module.qualified(call.func) or "").startswith("torch."):
+        call = module.tree.call_given(use)
+        if call is not None and (module.qualified(call.func) or "").startswith("torch."):
             return True
     return False
 

@@ -14,7 +14,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import keywords, last_name
 from torchlint.semantics.values import Kind
 
 from ..collectives import Collective, Collectives, collective
@@ -175,7 +175,7 @@ def _synchronised_log(module: Module, call: cst.Call) -> bool:
             pass
         case _:
             return False
-    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    given = keywords(call)
     if "sync_dist" not in given or module.value(given["sync_dist"]).constant is not True:
         return False
     on_step = given.get("on_step")

@@ -152,5 +152,5 @@ def _is_loader(module: Module, value: cst.BaseExpression, loader: cst.Call) -> b
 def _may_be_none(module: Module, given: cst.BaseExpression) -> bool:
     if isinstance(given, cst.Call):
         return False
-    bindings = module.bindings(given) if isinstance(given, cst.Name) else ()
+    bindings = module.bindings(given)
     return len(bindings) != 1 or not isinstance(bindings[0].value, cst.Call) or bool(bindings[0].path)

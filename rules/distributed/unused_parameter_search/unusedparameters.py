@@ -248,9 +248,8 @@ def _used(module: Module, forward: cst.FunctionDef) -> Iterator[str]:
         if not isinstance(attribute.value, cst.Name):
             continue
         parent = module.tree.parent(attribute)
-        called = isinstance(parent, cst.Call) and parent.func is attribute
         looped = isinstance(parent, cst.For) and parent.iter is attribute
-        if called or (looped and _calls_each(module, parent)):
+        if module.tree.is_called(attribute) or (looped and _calls_each(module, parent)):
             yield attribute.attr.value
         elif isinstance(parent, (cst.BinaryOperation, cst.Arg)):
             yield f"={attribute.attr.value}"

@@ -15,7 +15,7 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Through, some, traced
-from torchlint.semantics.spellings import is_none
+from torchlint.semantics.spellings import is_none, positional
 from torchlint.semantics.synchronisation import asking_function, truth_tests
 from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Kind
@@ -281,7 +281,7 @@ _OF_ITEMS = {"any": "{0}.any()", "all": "{0}.all()", "max": "{0}.max()", "min": 
 def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> str:
     """Return what computes the same in one operation, and leaves the result on the device."""
     function = name.rpartition(".")[2]
-    given = [arg.value for arg in call.args if arg.keyword is None]
+    given = positional(call)
     if name.startswith("torch"):
         if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
             given = [call.func.value, *given]

@@ -330,7 +330,7 @@ def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
 
 def _is_given(module: Module, tensor: cst.BaseExpression) -> bool:
     """Return whether a tensor is the caller's, who sees what is written to it."""
-    bindings = module.bindings(tensor) if isinstance(tensor, cst.Name) else ()
+    bindings = module.bindings(tensor)
     return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
 
 
@@ -338,7 +338,7 @@ def _is_view(module: Module, tensor: cst.BaseExpression) -> bool:
     """Return whether what is written to a variable goes to a tensor that it is a part of:
     ``row = x[:, i]``.
     """
-    bindings = module.bindings(tensor) if isinstance(tensor, cst.Name) else ()
+    bindings = module.bindings(tensor)
     parts = [part_of(b.value, b.path) for b in bindings if b.value is not None]
     return bool(parts) and all(
         isinstance(part, cst.Subscript) and any(isinstance(each.slice, cst.Slice) for each in part.slice)

@@ -105,7 +105,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     The fix copies with `non_blocking=True`. It is safe from pageable memory: the driver has read the data
     when the call returns, so the program may modify it, and later kernels wait for the copy. It is unsafe
     from memory that is or may be pinned, such as what callers in other projects pass, which must not be
-    modified before the copy is done, and in files that also run on MPS or XLA. There is no fix for data that
+    modified before the copy is done, and in files that also run on MPS or XLA. Where the project changes the
+    default device, the fix makes the tensor with `device="cpu"`. There is no fix for data that
     could be computed on the device, with `requires_grad`, for `new` and `new_tensor`, for indices, or for
     assignments to a slice. If the configuration names `known-async-helpers`, the help says to call the first
     one, and there is no fix.

@@ -10,6 +10,7 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import cut_off, replace, spell, unsafe
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -98,11 +99,9 @@ def _takes_part(module: Module, node: cst.CSTNode, path: Path) -> bool | list[So
 
 
 def _with_numpy(module: Module, copy: cst.Call) -> tuple[cst.Call, bool]:
-    attribute = module.tree.parent(copy)
-    if isinstance(attribute, cst.Attribute) and attribute.attr.value == "numpy":
-        call = module.tree.parent(attribute)
-        if isinstance(call, cst.Call) and call.func is attribute and not call.args:
-            return call, True
+    call = module.tree.method_call(copy)
+    if call is not None and last_name(call.func) == "numpy" and not call.args:
+        return call, True
     return copy, False
 
 

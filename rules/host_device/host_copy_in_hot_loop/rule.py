@@ -25,6 +25,7 @@ from torchlint.rules.host_device.purpose import (
     writes_results,
 )
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
@@ -86,9 +87,10 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     emptied cache next to them. Copies that return to the device are reported as a repeated transfer (TL208).
 
     Findings are of low impact outside of training, where results are copied once per batch, because they are
-    wanted in host memory in the end, and where a forward pass computes with the array that it copies. Labels
-    that are moved to the device and then copied back are not: the host has them already. Nor are scores of
-    which the host only takes the `argmax` or the loss: the device does that sooner, and has less to copy.
+    wanted in host memory in the end, and where a forward pass, or a function that such a loop calls, goes on
+    with the copy. Labels that are moved to the device and then copied back are not: the host has them
+    already. Nor are scores of which the host only takes the `argmax` or the loss: the device does that
+    sooner, and has less to copy.
 
     ## Why is this bad?
 
@@ -175,6 +177,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
             why = BESIDE
         elif not needless and keeps_results(module, call, hot):
             why = RESULTS
+        elif _is_of_interface(module, call, hot):
+            why = "what follows works in host memory"
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = FROM_HOST
@@ -193,6 +197,19 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         remedy=as_spelt(module, call, remedy),
         slight=slight_wait(module, call, why),
     )
+
+
+def _is_of_interface(module: Module, call: cst.Call, hot: Hot) -> bool:
+    """Return whether a forward pass, or a function that a loop without training calls, goes on in host memory
+    with what no backward pass needs: by what it is to give, or since what follows works there.
+    """
+    if _is_backpropagated(module, call):
+        return False
+    return in_forward(hot) or (bool(hot.path) and phase(module, call) is not Phase.TRAINING)
+
+
+def _is_backpropagated(module: Module, call: cst.Call) -> bool:
+    return grad(module, call) is not Grad.OFF and Backpropagation.of(module).reaches(call)
 
 
 def _uses_on_host(module: Module, receiver: cst.Call) -> bool:
@@ -218,7 +235,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if shown(module, call) and counts_rounds(hot):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
     # Detached and kept for later, it would take no part in the backward pass.
-    if in_forward(hot) or Backpropagation.of(module).reaches(call):
+    if in_forward(hot) or _is_backpropagated(module, call):
         steps = steps_to_host(module, call, tensor)
         by = "with torch functions" if steps.endswith(".numpy()") else "on the device"
         return f"Remove `{steps}`, and compute {by}"

@@ -239,9 +239,8 @@ def _in_display(module: Module, use: Use) -> Verdict[Effect]:
     if _is_for_host(module, use.by):
         return Effect.BREAKS
     if isinstance(use.by, cst.Dict):
-        arg = module.tree.parent(use.by)
-        call = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        logged = isinstance(call, cst.Call) and module.qualified(call.func) == "wandb.log"
+        call = module.tree.call_given(use.by)
+        logged = call is not None and module.qualified(call.func) == "wandb.log"
         return Effect.NONE if logged and not use.path else Effect.NOTICED
     return ONWARD if isinstance(use.by, cst.Tuple) else Effect.NOTICED
 

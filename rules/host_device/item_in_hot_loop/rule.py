@@ -86,7 +86,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
     All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
     low impact next to a synchronization that stays because the host needs its value at once, also in a
-    function that is called or in the caller, and where a progress bar shows the number in every iteration.
+    function that is called or in the caller, where a progress bar shows the number in every iteration, where
+    a forward pass only records it, and in functions that the loop of an evaluation calls for each batch.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.
@@ -203,6 +204,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
             why = RESULTS
         elif followed_at_each_step(module, call):
             why = ON_BAR
+        elif fix is None and in_forward(hot) and only_recorded(module, call):
+            why = "the forward pass returns numbers"
     little = slight_wait(module, call, why)
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     if need is Need.DECISION and not in_server(module, call):
@@ -401,9 +404,8 @@ def _of_torch(module: Module, call: cst.Call) -> str | None:
     package, _, name = (module.qualified(call.func) or "").rpartition(".")
     if package == "math" and name in _TWINS:
         return f"torch.{name}"
-    arg = module.tree.parent(call)
-    outer = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    chosen = module.qualified(outer.func) if isinstance(outer, cst.Call) else None
+    outer = module.tree.call_given(call)
+    chosen = module.qualified(outer.func) if outer is not None else None
     return _OF_BUILTINS.get(chosen or "")
 
 

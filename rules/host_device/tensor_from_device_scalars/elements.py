@@ -21,7 +21,8 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, graded, replace, spell, unsafe
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_ARGUMENTS, READING_FILL
 from torchlint.semantics.evidence import accelerated, on_device
-from torchlint.semantics.spellings import given_as, last_name, last_words
+from torchlint.semantics.spellings import given_as, keywords, last_name, last_words
+from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Graph, Kind, Value, item_of
 
@@ -109,7 +110,7 @@ def _written(items: cst.BaseExpression) -> tuple[cst.BaseExpression, ...] | None
 
 
 def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """Return what ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in;
+    """Return the device scalar that ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in;
     None for any other call.
     """
     name = last_name(call.func) or ""
@@ -119,16 +120,24 @@ def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     method = qualified is None and isinstance(call.func, cst.Attribute)
     if not method and (qualified or "").rpartition(".")[0] != "torch":
         return None
-    if isinstance(call.func, cst.Attribute) and method and not on_device(module, call.func.value):
-        return None
     position = _FILL_POSITION.get(name, 1) + (0 if method or name.startswith("full") else 1)
     for index, arg in enumerate(call.args):
         if arg.star:
             return None
         keyword = arg.keyword.value if arg.keyword is not None else None
         if keyword in ("fill_value", "value") or (keyword is None and index == position):
-            return arg.value
+            return arg.value if _is_read(module, call, arg.value, method=method) else None
     return None
+
+
+def _is_read(module: Module, call: cst.Call, number: cst.BaseExpression, *, method: bool) -> bool:
+    """Return whether a number is a device scalar, and a call is one of torch, or a ``method`` of a tensor.
+
+    Most are numbers of Python, which is told sooner than what the method is called on.
+    """
+    if not may_be_on_device(module, number):
+        return False
+    return not method or (isinstance(call.func, cst.Attribute) and on_device(module, call.func.value))
 
 
 # Of a method; a function has the tensor in front.
@@ -137,7 +146,7 @@ _FILL_POSITION = {"index_fill": 2}
 
 def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
     """Return the parameter of ``x.add_(y, alpha=s)`` and the like that is read as a number,
-    and what it is given.
+    and the device scalar that it is given.
     """
     word = last_name(call.func) or ""
     if word not in _TAKING_NUMBERS:
@@ -146,11 +155,8 @@ def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpres
     name = word if qualified in (None, f"torch.{word}") else qualified
     parameter = READING_ARGUMENTS.get(name)
     given = None if parameter is None else given_as(call, *parameter)
-    if parameter is None or given is None:
+    if parameter is None or given is None or not _is_read(module, call, given, method=qualified is None):
         return None
-    if qualified is None:
-        method = isinstance(call.func, cst.Attribute) and on_device(module, call.func.value)
-        return (parameter[0], given) if method else None
     return parameter[0], given
 
 
@@ -163,7 +169,7 @@ def made_step_by_step(module: Module, items: cst.BaseExpression) -> Hot | None:
 
 def _put_into(module: Module, items: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """Yield what is appended to the list that a variable holds, and the elements of its comprehension."""
-    for binding in module.bindings(items) if isinstance(items, cst.Name) else ():
+    for binding in module.bindings(items):
         if isinstance(binding.value, cst.ListComp) and not binding.path:
             yield binding.value.elt
         for use in module.uses(binding):
@@ -233,9 +239,9 @@ def _joins_alike(module: Module, read: ReadOneByOne) -> bool:
     given = any(a.keyword is not None and a.keyword.value == "device" for a in read.call.args)
     if not given and module.value(read.call).device is not Device.CPU:
         return False  # the default device is another one
-    keywords = {a.keyword.value: a.value for a in read.call.args if a.keyword is not None}
-    cast = read.name in _LEGACY or "dtype" in keywords
-    asked = module.value(keywords["dtype"]).cls if "dtype" in keywords else LEGACY_CONSTRUCTORS.get(read.name)
+    named = keywords(read.call)
+    cast = read.name in _LEGACY or "dtype" in named
+    asked = module.value(named["dtype"]).cls if "dtype" in named else LEGACY_CONSTRUCTORS.get(read.name)
     if cast and asked not in _FLOATING:
         # ``torch.tensor`` refuses what does not fit into a narrow dtype, and a cast cuts it off.
         if asked not in _WIDE or any(t.dtype not in _WHOLE for t in read.tensors):
@@ -247,7 +253,7 @@ def _destination(module: Module, read: ReadOneByOne) -> str | None:
     """Return the method call that puts the stacked tensor where, and into the dtype in which, it was made."""
     if any(arg.keyword is None for arg in read.call.args[1:]):
         return None
-    given = {arg.keyword.value: arg.value for arg in read.call.args if arg.keyword is not None}
+    given = keywords(read.call)
     device, dtype = given.pop("device", None), given.pop("dtype", None)
     if given or (device is not None and module.value(device).constant is None):
         return None

@@ -9,6 +9,7 @@ from torchlint.semantics.configured import parses_file
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind, all_parameters
+from torchlint.semantics.spellings import keywords
 
 
 class Workers(Part):
@@ -37,7 +38,7 @@ class Workers(Part):
         """Return whether the trainer is told, or may be told behind ``**kwargs``,
         to leave the accelerator alone.
         """
-        given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+        given = keywords(call)
         return any(
             name in given and self.module.value(given[name]).constant is not False
             for name in ("use_cpu", "no_cuda")

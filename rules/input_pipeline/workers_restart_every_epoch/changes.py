@@ -62,8 +62,7 @@ def _changes(module: Module, attribute: cst.Attribute) -> bool:
     parent = module.tree.parent(attribute)
     if isinstance(parent, (cst.AssignTarget, cst.AugAssign)):
         return True
-    called = isinstance(parent, cst.Call) and parent.func is attribute
-    return called and not attribute.attr.value.startswith("get")
+    return module.tree.is_called(attribute) and not attribute.attr.value.startswith("get")
 
 
 @traced(Through.ITEMS | Through.RETURNS | Through.PARAMETERS)

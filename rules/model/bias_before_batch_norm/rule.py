@@ -16,17 +16,20 @@ from torchlint.semantics.api.families import (
     INSTANCE_NORMS,
     LINEAR_LAYERS,
 )
-from torchlint.semantics.checkpoints import trains_from_scratch
-from torchlint.semantics.identifiers import identifiers
+from torchlint.semantics.checkpoints import PUBLISHED, published
+from torchlint.semantics.identifiers import identifiers, imported, options
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.values import Kind
 
 from ..layerorder import called
-from ..modelstate import state_unobserved
 from .biases import Biases
 from .consumers import Consumer, after_layer, after_result
 from .evalmode import trains_in_evaluation_mode
+from .modelstate import state_unobserved
 
+# Words one of which is in the text of a file that trains.
+_TRAINING = (".backward(", "training_step", ".fit(", "Trainer")
 # What torch calls the states of its random streams, and the wish for the same results in each run.
 _RANDOM_STATES = frozenset(
     {"get_rng_state", "set_rng_state", "get_rng_state_all", "set_rng_state_all", "fork_rng"}
@@ -134,7 +137,7 @@ def _slight(module: Module, call: cst.Call, layer: str) -> str | None:
     """
     if layer in LINEAR_LAYERS:
         return "the bias of a linear layer costs little"
-    if _is_published(module, call) or not trains_from_scratch(module):
+    if _is_published(module, call) or not _trains_from_scratch(module):
         return "checkpoints from elsewhere may hold the bias"
     return None
 
@@ -145,6 +148,29 @@ def _is_published(module: Module, call: cst.Call) -> bool:
     named = [each for each in around if isinstance(each, (cst.FunctionDef, cst.ClassDef))]
     link = module.link
     return bool(named) and link is not None and not link.shows_users(module, named[-1].name.value)
+
+
+@remembered
+def _trains_from_scratch(module: Module) -> bool:
+    """Return whether the program trains the models of a file itself,
+    and nobody has published weights for them.
+    """
+    files = (module, *module.companions(*PUBLISHED))
+    return module.mentions(*_TRAINING) and all(map(_fills_models_of_libraries, files))
+
+
+def _fills_models_of_libraries(module: Module) -> bool:
+    """Return whether published weights only go into models that libraries define, in the calls that make
+    them: those of a perceptual loss, say.
+    """
+    tree = module.tree
+    weights = sorted(published(module), key=tree.order.__getitem__)
+    filled: set[cst.CSTNode] = set()
+    for call in tree.nodes(cst.Call) if weights else ():
+        inside = tree.within(call, weights)
+        if inside and module.qualified(call.func) is not None and module.value(call.func).definition is None:
+            filled.update(inside if module.value(call).kind is Kind.MODULE else ())
+    return filled.issuperset(weights)
 
 
 def _is_true(node: cst.BaseExpression | None) -> bool:
@@ -208,10 +234,14 @@ def _seeded(module: Module) -> bool:
 
     Whatever has "seed" in its name counts, but for the streams of Python and NumPy.
     """
-    for call in module.tree.nodes(cst.Call):
-        func = call.func
-        name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-        if isinstance(name, str) and "seed" in name.lower():
-            if not (module.qualified(func) or "").startswith(("random.", "numpy.")):
-                return True
-    return False
+    attributes = (
+        module.qualified(attribute) or attribute.attr.value
+        for name in module.tree.names_by_name
+        if "seed" in name.lower()
+        for attribute in map(module.tree.parent, module.tree.names_by_name[name])
+        if isinstance(attribute, cst.Attribute)
+    )
+    return any(
+        "seed" in spelling.lower() and not spelling.startswith(("random.", "numpy."))
+        for spelling in (*imported(module), *options(module), *attributes)
+    )

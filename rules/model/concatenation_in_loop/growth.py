@@ -629,7 +629,7 @@ def _start(
     if isinstance(parent, cst.Assign) and not growth.starts:
         certain = any(
             _is_certain(module, other, loop) and not _is_changed(module, other)
-            for other in module.bindings(growth.own)  # type: ignore[arg-type]
+            for other in module.bindings(growth.own)
             if other is not binding
         )
         return (parent, False) if certain and not asked else None
@@ -643,7 +643,7 @@ def _start(
     if module.source(first) != module.source(pieces[0]):
         return None
     if _asks_for_none(test, binding.name):
-        before = [b for read in asked for b in module.bindings(read) if not tree.contains(loop, b.node)]  # type: ignore[arg-type]
+        before = [b for read in asked for b in module.bindings(read) if not tree.contains(loop, b.node)]
         around = module.flow.loops(loop)
         fresh = all(
             is_none(b.value) and not b.path and all(tree.contains(outer, b.node) for outer in around)
@@ -750,4 +750,4 @@ def _is_certain(module: Module, binding: Binding, loop: StatementLoop) -> bool:
 def _is_changed(module: Module, binding: Binding) -> bool:
     """Return whether the tensor that the loop begins with is another's, which is written to."""
     value = binding.value
-    return isinstance(value, cst.Name) and any(writes_to(module, other) for other in module.bindings(value))
+    return value is not None and any(writes_to(module, other) for other in module.bindings(value))

@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint.semantics.dimensions import adds_dimension
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.sources import Through, onward, sole, traced
+from torchlint.semantics.spellings import keywords
 from torchlint.semantics.usage import method_call
 from torchlint.semantics.values import Kind
 
@@ -300,12 +301,12 @@ def _spelt(module: Module, arguments: Sequence[cst.Arg]) -> Shape | None:
 
 def _reduced(module: Module, call: cst.Call, arguments: Sequence[cst.Arg]) -> Shape | None:
     """Return the shape of ``x.mean(dim=1, keepdim=True)``: which dimensions have the size 1."""
-    keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
-    keeps = keywords.get("keepdim")
+    named = keywords(call)
+    keeps = named.get("keepdim")
     if not isinstance(keeps, cst.Name) or keeps.value != "True":
         return None
     positional = [arg.value for arg in arguments if arg.keyword is None and not arg.star]
-    dim = keywords.get("dim", positional[-1] if positional else None)
+    dim = named.get("dim", positional[-1] if positional else None)
     position = operations_of(module).integer(dim)
     if position is None:
         return None
@@ -354,8 +355,7 @@ def _broadcasts(module: Module, use: cst.BaseExpression, last: int) -> bool:
         case cst.AugAssign():
             return parent.value is use and not isinstance(parent.operator, cst.MatrixMultiplyAssign)
         case cst.Attribute():
-            outer = module.tree.parent(parent)
-            called = isinstance(outer, cst.Call) and outer.func is parent
+            called = module.tree.is_called(parent)
             return called and not parent.attr.value.endswith("_") and _is_taken(parent.attr.value, last)
         case cst.Arg():
             return _takes_argument(module, parent, last)

@@ -51,7 +51,7 @@ def _is_single(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Sou
 
 def _is_visited(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a name is bound by a loop over parameters."""
-    bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
+    bindings = module.bindings(node)
     loops = (BindingKind.LOOP, BindingKind.COMPREHENSION)
     return bool(bindings) and all(
         binding.kind in loops

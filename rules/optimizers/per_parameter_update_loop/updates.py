@@ -25,7 +25,7 @@ from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
-from torchlint.semantics.spellings import is_none, last_name
+from torchlint.semantics.spellings import is_none, last_name, positional
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -352,7 +352,7 @@ class _Body:
                 (self.keys if over_keys else self.tensors).add(name)
             case cst.Tuple(elements=elements):
                 parts = [element.value for element in elements]
-                given = [a.value for a in iterable.args if a.keyword is None] if _is_zip(iterable) else []
+                given = positional(iterable) if _is_zip(iterable) else []
                 if len(given) == len(parts):
                     for part, value in zip(parts, given, strict=True):
                         self._bind(part, value)
@@ -370,7 +370,7 @@ class _Body:
         """Return whether it is ``for key in state:`` over a dict that has a name."""
         if self.module.value(iterable).kind is Kind.DICT:
             return True
-        made = map(_given_by, self.module.bindings(iterable)) if isinstance(iterable, cst.Name) else ()
+        made = map(_given_by, self.module.bindings(iterable))
         return any(isinstance(v, cst.Call) and last_name(v.func) in ("state_dict", "dict") for v in made)
 
     # ------------------------------------------------------------------ statements

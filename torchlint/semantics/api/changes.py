@@ -105,9 +105,7 @@ class Upgrade:
 def renamed(
     old: str, new: str, *, at: str | None = None, removed: str | None = None, on: str = "", off: str = ""
 ) -> Upgrade:
-    """Return a parameter that means the same under another name,
-    or switches between two of the other's values.
-    """
+    """Return a parameter of another name, or one that switches between two values of the other."""
     return Upgrade(
         symbol="",
         argument=old,

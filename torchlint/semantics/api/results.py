@@ -118,9 +118,7 @@ def _only_tensors(result: Result) -> bool:
 
 
 def _shifted(result: Result) -> Result:
-    """Return the result of a method, for the function of the same name that takes the tensor
-    as first argument.
-    """
+    """Return the result of a method as that of the function that takes the tensor first."""
     if not isinstance(result, Depends):
         return result
     position = None if result.position is None else result.position + 1
@@ -292,6 +290,9 @@ BATCH_ATTRIBUTES: Mapping[str, Result] = _listed("""
         num_edge_features
 """)
 """Attribute of the batches of torch_geometric, torchtext and their like → what it is, if no tensor."""
+
+MASKS_OF_NODES: Final = frozenset({"test_mask", "train_mask", "val_mask"})
+"""Attributes of the graphs of torch_geometric that say which nodes belong to a split: booleans."""
 
 DETACHED_ATTRIBUTES: Final = frozenset({"data", "grad"})
 """Attributes of a tensor that are tensors outside its graph (``grad`` unless it was made with
@@ -813,9 +814,7 @@ def canonical(qualified: str) -> str:
 
 @cache
 def function_result(qualified: str) -> Result | None:
-    """Return what calling the function or class of this qualified name returns;
-    None if nothing is known of it.
-    """
+    """Return what calling the function or class of this qualified name returns, if it is known."""
     name = canonical(qualified)
     if name in FUNCTIONS:
         return FUNCTIONS[name]
@@ -1066,9 +1065,7 @@ MODULE_RESULTS: Mapping[str, Result] = {
 
 
 def module_result(qualified: str) -> Result | None:
-    """Return what calling an instance of this module class returns;
-    None for a class that is not of ``torch.nn``.
-    """
+    """Return what calling an instance of this class of ``torch.nn`` returns; None for other classes."""
     name = re.sub(r"^torch\.nn\.modules\.\w+\.", "torch.nn.", qualified)
     if name in MODULE_RESULTS:
         return MODULE_RESULTS[name]

@@ -134,9 +134,7 @@ class FunctionFlow:
         return self._leading_to(graph.exit, *latches, *yields)
 
     def lasts(self, block: Block) -> bool:
-        """Return whether a block is entered without an exception,
-        and is none that certainly ends with one.
-        """
+        """Return whether a block is entered without an exception, and does not certainly end with one."""
         return block not in self._handlers and (block in self.lasting or block == self.graph.exit)
 
     @cached_property
@@ -157,9 +155,7 @@ class FunctionFlow:
         return found
 
     def _leading_to(self, *ends: Block, without: Block = NONE) -> frozenset[Block]:
-        """Return the blocks from which a way leads to others
-        that is neither through a block nor an exception.
-        """
+        """Return the blocks from which others are reached, not through ``without`` nor by an exception."""
         found, stack = set(ends), list(ends)
         while stack:
             block = stack.pop()
@@ -218,18 +214,14 @@ class ControlFlow:
         return choices(self.tree)
 
     def root(self, node: cst.CSTNode) -> Root:
-        """Return the function, lambda or module whose code evaluates a node;
-        defaults belong to the code around.
-        """
+        """Return the function, lambda or module whose code evaluates a node; not that of its defaults."""
         for child, function in self.tree.edges(node, _FUNCTIONS):
             if child is function.body:  # type: ignore[attr-defined]
                 return function  # type: ignore[return-value]
         return self.tree.of(node).root
 
     def exits(self, function: cst.CSTNode) -> Sequence[cst.Return | cst.Yield]:
-        """Return where a function of the file hands something out, in source order:
-        its ``return`` statements and ``yield`` expressions.
-        """
+        """Return where a function hands something out, in source order: at ``return`` and ``yield``."""
         return self._exits.get(function, ())
 
     def yields(self, function: cst.CSTNode) -> Sequence[cst.Yield]:
@@ -308,9 +300,7 @@ class ControlFlow:
             place = self.root(place)
 
     def is_conditional(self, node: cst.CSTNode, within: cst.CSTNode | None = None) -> bool:
-        """Return whether a branch holds a node, in its function; with ``within``,
-        a branch in that statement.
-        """
+        """Return whether a branch of its function, or of the statement ``within``, holds a node."""
         return next(self.branches(node, within), None) is not None
 
     def _stands_in(self, node: cst.CSTNode, kinds: frozenset[type]) -> bool:
@@ -323,9 +313,7 @@ class ControlFlow:
         return False
 
     def alternatives(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.CSTNode]:
-        """Yield the handlers and cases of a ``match`` that are chosen on every way to a node,
-        the nearest first.
-        """
+        """Yield the handlers and cases of a ``match`` that are on every way to a node, the nearest first."""
         place: cst.CSTNode = node
         while place.__class__ is not cst.Module:
             flow = self.of(self.root(place))
@@ -406,9 +394,7 @@ class ControlFlow:
         return node if node.__class__ in STATEMENTS else tree.parent(tree.climb(node, STATEMENTS)) or node
 
     def common_block(self, one: cst.CSTNode, other: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
-        """Return the innermost block in which two nodes run,
-        and its statement that holds the first of them.
-        """
+        """Return the innermost block in which two nodes run, and its statement with the first of them."""
         tree, child = self.tree, one
         while True:
             child = tree.climb(child, _BLOCKS)
@@ -487,9 +473,7 @@ class ControlFlow:
         return bool(blocks) and continuing.isdisjoint(blocks)
 
     def is_dead(self, node: cst.CSTNode) -> bool:
-        """Return whether control never comes to a node in its function: behind ``return``,
-        below ``if False``.
-        """
+        """Return whether control never comes to a node in its function: it is behind ``return``, say."""
         flow = self.of(self.root(node))
         blocks = self._blocks(node, flow.graph)
         return bool(blocks) and not any(flow.live[block] for block in blocks)
@@ -605,9 +589,7 @@ class ControlFlow:
         return Facts(behind, holds[graph.entry])
 
     def point(self, node: cst.CSTNode) -> cst.CSTNode:
-        """Return the small statement, or the part of a choice or of a compound statement,
-        that evaluates a node.
-        """
+        """Return the small statement, or the part of a compound one or of a choice, that evaluates a node."""
         graph = self.of(self.root(node)).graph
         points = self.points(node, graph)
         return graph.points[points[0]] if points else node
@@ -636,9 +618,7 @@ class ControlFlow:
 
 
 def repeats_part(loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode | None) -> bool:
-    """Return whether a loop or comprehension runs this part of it,
-    of which ``grandchild`` is a part, repeatedly.
-    """
+    """Return whether a loop or comprehension repeats this part of it, which holds ``grandchild``."""
     kind = loop.__class__
     if kind is cst.For:
         return child is loop.body or child is loop.target  # type: ignore[attr-defined]

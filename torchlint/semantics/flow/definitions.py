@@ -138,9 +138,7 @@ class ReachingDefinitions(Generic[Variable, Definition]):
 
 
 def _reverse_postorder(successors: Sequence[Sequence[Block]], root: Block) -> list[Block]:
-    """Return the blocks that can be reached, each before those that follow it,
-    but for the edges back in loops.
-    """
+    """Return the reachable blocks, each before its successors but for back edges of loops."""
     order: list[Block] = []
     found = [False] * len(successors)
     found[root] = True

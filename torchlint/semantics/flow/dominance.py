@@ -68,9 +68,7 @@ class DominatorTree:
 
 
 def _depth_first(successors: Sequence[Sequence[int]], root: int) -> tuple[list[int], list[int], list[int]]:
-    """Return the nodes in the order of a depth-first search, the number of each one's parent,
-    and the numbers.
-    """
+    """Return the nodes in depth-first order, the number of each one's parent, and the numbers."""
     numbers = [NONE] * len(successors)
     vertices: list[int] = []
     parents: list[int] = []

@@ -115,9 +115,7 @@ class Graph:
 
 
 def choices(tree: SyntaxTree) -> frozenset[cst.CSTNode]:
-    """Return the expressions of a file with a choice in them,
-    and what stands around them up to the statement.
-    """
+    """Return the expressions with a choice in them, and what stands around them in the statement."""
     found: set[cst.CSTNode] = set()
     chained = (node for node in tree.nodes(cst.Comparison) if len(node.comparisons) > 1)
     for choice in (*tree.nodes(*_CHOICES), *chained):

@@ -144,9 +144,7 @@ def _sides(test: cst.BooleanOperation) -> Iterator[cst.BaseExpression]:
 
 
 def _named_test(module: Program, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the test whose outcome a variable has, and nothing else:
-    ``has_bias = conv.bias is not None``.
-    """
+    """Return the test whose outcome a variable has: ``has_bias = conv.bias is not None``."""
     if not isinstance(node, cst.Name):
         return None
     bindings = module.names.bindings(node)

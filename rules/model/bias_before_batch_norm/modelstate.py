@@ -277,8 +277,8 @@ def _tells_parameters(module: Module) -> bool:
     for attribute in module.tree.nodes(cst.Attribute):
         if attribute.attr.value != "parameters":
             continue
-        call = module.tree.parent(attribute)
-        if not isinstance(call, cst.Call) or call.func is not attribute:
+        call = module.tree.method_call(attribute.value)
+        if call is None:
             return True
         if False in verdicts(module, call, _goes_alike):
             return True

@@ -194,9 +194,8 @@ class _Parameters:
         """Return whether it is ``any(p.isnan().any() for p in ...)``: an answer that one parameter less
         leaves as it is.
         """
-        arg = self.tree.parent(whole)
-        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        return isinstance(call, cst.Call) and self.module.qualified(call.func) in (
+        call = self.tree.call_given(whole)
+        return call is not None and self.module.qualified(call.func) in (
             "builtins.any",
             "builtins.all",
         )
