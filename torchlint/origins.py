@@ -20,7 +20,7 @@ from torchlint.diagnostics import Applicability, Diagnostic, Edit, Risks, Span
 Key = tuple[str, Span]
 # How far a fix may be trusted, and what speaks against it where that is not all the way.
 _Grade = tuple[Applicability, str | None]
-_BROUGHT_UP = "another fix brought this finding up; look at it once more"
+_BROUGHT_UP = "another fix brought up this finding; review it before it is fixed, too"
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
         if risk is None and suspends:
             risk = "a generator runs between its steps with the grad mode of whoever resumes it"
         if risk is None and module.mentions(*_LOOKS_INTO_FUNCTIONS):
-            risk = "the program looks into its functions, and finds the decorated one"
+            risk = "the program inspects its functions, and finds the decorated one"
         decorator = add_decorator(module, function, f"{spelling.text}()")
         needless = dissolve_in(module, (function.body,), lambda block: _is_off(module, block, function))
         told = f"Add `@{spelling.text}()`"

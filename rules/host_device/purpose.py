@@ -42,7 +42,7 @@ def slight_wait(module: Module, node: cst.CSTNode, why: str | None) -> str | Non
     None where that is not so.
     """
     if why is None and _only_without(module, node):
-        why = "only runs where a default is taken away"
+        why = "only runs for None, which is not the default"
     if why is None and _answers_evaluation(module, node):
         why = "an evaluation calls the function for its result"
     return stakes.slight(module, node, why) if why is not None else None

@@ -274,9 +274,9 @@ def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
     chosen = _chosen_by_callers(module, sent.number)
     risk = None
     if not exact:
-        risk = "the tensor may get another dtype or device, or is no leaf of the graph"
+        risk = "the tensor may get a different dtype or device, or be no leaf of the graph"
     elif not sent.size.startswith(("(1", "()")):
-        risk = "an empty list made a tensor of floats, and a negative size is an error"
+        risk = "for a size of 0 the dtype may differ, and a negative size is an error"
     elif False in chosen or (True in chosen and "dtype" not in module.source(sent.call)):
         risk = "callers may pass a list, an array, or a NumPy number with a dtype of its own"
     return graded(module, message, code, edits, risk=risk)

@@ -22,7 +22,7 @@ BESIDE = "the host waits right next to it anyway"
 NEEDED = "the host needs the value here"
 RESULTS = "the results are wanted on the host"
 ON_BAR = "a progress bar shows the number"
-DECIDES = "Python decides by it what to do next"
+DECIDES = "the value decides what Python does next"
 AS_SIZE = "the host needs it as a size or bound"
 """Why little is at stake in a wait, behind "impact: low, "."""
 
@@ -43,7 +43,7 @@ def inherent(module: Module, node: cst.CSTNode) -> str | None:
     """Return why little is at stake in a wait for the size of what is wanted itself;
     None in servers, which pad instead.
     """
-    return None if in_server(module, node) else "what it selects is the result"
+    return None if in_server(module, node) else "the selected elements are the result"
 
 
 def in_server(module: Module, node: cst.CSTNode) -> bool:

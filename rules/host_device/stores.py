@@ -140,7 +140,7 @@ def filled_in_place(module: Module, node: cst.Subscript, store: Store) -> Fix | 
     )
     risk = None
     if not certain:
-        risk = "a number that the dtype of the tensor does not hold, or a tensor in its place, fails here"
+        risk = "fails if the value is a tensor, or a number that the dtype cannot hold"
     elif not all(numbers):
         risk = "what a list or a mask selects is a copy, so that filling it changes nothing"
     return graded(module, "Fill on the device", edits, risk=risk)

@@ -254,7 +254,7 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
     message = f"Create the tensor with `device={move.code}`"
     risk = None
     if made.random:
-        risk = "the device draws other random numbers than the host from the same seed"
+        risk = "the device draws different random numbers than the host from the same seed"
     elif made.leaf:
         risk = "the tensor becomes a leaf of the autograd graph, which the moved one was not"
     elif made.overlapping:

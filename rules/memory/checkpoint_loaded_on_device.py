@@ -83,7 +83,7 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
             module,
             'Pass `map_location="cpu"`',
             set_argument(module, call, "map_location", '"cpu"'),
-            risk="whatever else is read from the checkpoint stays on the CPU",
+            risk="whatever else is read from the checkpoint is then on the CPU",
         ),
         related=((filled, "filled from the checkpoint here"),),
         remedy='Pass `map_location="cpu"`',

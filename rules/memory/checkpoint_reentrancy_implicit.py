@@ -87,7 +87,7 @@ def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[F
             module,
             "Pass `use_reentrant=False`",
             edits,
-            risk="hooks and side effects of the function may run another number of times",
+            risk="hooks and side effects of the function may run a different number of times",
         ),
         remedy=f"Pass `use_reentrant=False`, which requires torch {since}",
     )

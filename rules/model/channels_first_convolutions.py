@@ -119,7 +119,7 @@ def _fix(module: Module, model: Trained, placed: cst.Call) -> Fix | None:
         module,
         f"Move the model and its images with `memory_format={_LAST}`",
         *edits,
-        risk="results change in the last digits, and `view` fails on tensors of another memory layout",
+        risk="results change in the last digits, and `view` fails on tensors with this memory layout",
     )
 
 

@@ -103,7 +103,7 @@ def _fix(module: Module, call: cst.Call, given: Given) -> Fix | None:
     message = f"Use `{row.replacement}`"
     if row.value:
         edits = replace(module, given.value, f'"{row.replacement}"')
-        return unsafe(module, message, edits, risk="it is another optimizer, which trains differently")
+        return unsafe(module, message, edits, risk="it is a different optimizer, which trains differently")
     if any(other.keyword is not None and other.keyword.value == row.replacement for other in call.args):
         return None
     if isinstance(given.name, cst.SimpleString):

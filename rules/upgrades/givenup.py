@@ -75,11 +75,11 @@ def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
     edits = brought(module, use, row)
     risk = None
     if row.rewrite in UNSAFE:
-        risk = "of a batch of vectors, the new function may make one matrix"
+        risk = "`torch.linalg.solve` may take a batch of vectors for a matrix"
     elif row.retypes:
-        risk = "it is another class, which a printed model shows"
+        risk = "it is a different class, which a printed model shows"
     elif row.symbol == _ASKED_FOR_TYPE and _asks_for_type(module):
-        risk = "the program asks for the type, and the answer changes"
+        risk = "the program asks what is an instance of the class, and the answer changes"
     return graded(module, f"Use `{row.replacement}`", edits, risk=risk)
 
 

@@ -53,6 +53,8 @@ def on_config(config: Any) -> Any:
                 {"Getting started": "getting-started.md"},
                 {"Adopting in an existing repository": "adopting.md"},
                 {"Configuration": "configuration.md"},
+                {"Projects": "projects.md"},
+                {"Notebooks": "notebooks.md"},
                 {"Impact": "impact.md"},
                 {"Measuring fixes": "verify.md"},
                 {"Inference engines": "serving.md"},

@@ -159,7 +159,7 @@ def _without(module: Module, call: cst.Call) -> Fix | None:
     return graded(module, "Use the tensor itself", replace(module, call, instead.code), risk=risk)
 
 
-_NO_TENSOR = "`Variable` makes plain tensors and rejects other values, which this may count on"
+_NO_TENSOR = "the code may rely on `Variable` to convert or reject other values"
 
 
 def _renewed(module: Module, statement: cst.Assign) -> list[_Instead] | None:

@@ -97,7 +97,7 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
                 module,
                 "Set it before the import",
                 moved_up(module, setting, imported),
-                risk="the program then runs with another number of threads, faster or slower",
+                risk="the program then runs with a different number of threads, faster or slower",
             ),
             remedy=f"Set it before the first import of {library}",
             related=((imported, "imported here"),),

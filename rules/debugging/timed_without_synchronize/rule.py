@@ -152,5 +152,5 @@ def _fix(module: Module, measured: Interval) -> Fix | None:
         module,
         "Synchronize before taking the time",
         *edits,
-        risk="the program waits for the device here, and reports other times",
+        risk="the program waits for the device here, and reports different times",
     )

@@ -82,7 +82,7 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
             module,
             "Call `set_epoch` at the start of each epoch",
             telling_epoch(module, call, found),
-            risk="each epoch has another order, as shuffling promises, and results differ from earlier runs",
+            risk="each epoch has a different order, as shuffling promises, which changes results",
         ),
         related=(
             (

@@ -140,10 +140,10 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             )
             little = slight(module, node, "the loop needs the numbers on the host")
         elif _is_result(module, node, name):
-            remedy, little = _ONCE, slight(module, node, "its size is that of the result")
+            remedy, little = _ONCE, slight(module, node, "the size of the result is not known beforehand")
         elif name not in SIZED_BEFOREHAND:
             # The size has been computed on the device.
-            little = slight(module, node, "its size is computed on the device")
+            little = slight(module, node, "the size is computed on the device")
         little = little or beside
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, slight=little)
         return
@@ -177,7 +177,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             remedy = _SAME_PLACES
         elif has_rows(module, node, assigned):
             remedy = _scattered(module, node, assigned)
-        little = slight(module, node, "only what is selected can be computed") if chosen else beside
+        little = slight(module, node, "the selection guards or spares a computation") if chosen else beside
         yield Finding(node, message, related=related, remedy=remedy, slight=little)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
         often = f"{when(module, hot)} (torch < 1.10)"

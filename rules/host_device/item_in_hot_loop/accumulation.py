@@ -90,7 +90,7 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     elif not single:
         risk = "fails later if the tensor has more than one element"
     elif held is not Content.FLOATING and (held is not Content.WHOLE or accumulator.many):
-        risk = "whole numbers or booleans add up to another type as tensors than as Python numbers"
+        risk = "whole numbers and booleans add up to a different type as tensors"
     elif width == ".double()" and not _has_double(module):
         risk = "not every device has float64, in which the total is summed"
     elif _on_many_devices(module):

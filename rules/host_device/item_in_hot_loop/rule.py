@@ -201,7 +201,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
         elif below_saving(module, call):
             why = "only runs where results are saved"
         elif not_a_list_yet(module, call):
-            why = "only runs for what is no list yet"
+            why = "only runs for arguments that are not lists yet"
         elif keeps_results(module, call, hot):
             why = RESULTS
         elif followed_at_each_step(module, call):

@@ -204,11 +204,11 @@ def stacked(module: Module, read: ReadOneByOne) -> Fix | None:
         return None
     edits = _stack(module, read, spelling.text, f"{detached}{suffix}")
     message = "Stack the tensors on the device"
-    risk = None if _joins_alike(module, read) else "the tensor may get another shape, dtype or device"
+    risk = None if _joins_alike(module, read) else "the tensor may get a different shape, dtype or device"
     return graded(module, message, edits, spelling.edits, risk=risk)
 
 
-_STACKED = "of an empty list `torch.stack` raises an error, where NumPy makes an empty array"
+_STACKED = "`torch.stack` raises an error for an empty list, of which NumPy makes an empty array"
 _COMPARED = "on the device, NaN is compared differently than by Python's `max` and `min`"
 
 

@@ -73,7 +73,7 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     chosen = filled_by_callers(module, given_as(call, "non_blocking", None))
     risk = None
     if not transfer.tensor:
-        risk = "what a collate function elsewhere makes may not take the argument"
+        risk = "a collate function elsewhere may return objects whose `to` does not take the argument"
     elif chosen:
         risk = "callers of this function choose the argument"
     yield Finding(

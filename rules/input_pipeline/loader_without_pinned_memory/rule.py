@@ -113,7 +113,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     like = made_like(module, call)
     if risk is None and like is not None:
-        risk = f"passes on the setting of `{like}`"
+        risk = f"takes the setting from another loader, `{like}`"
     pinned = "True" if like is None else f"{like}.pin_memory"
     edits, told = set_argument(module, call, "pin_memory", pinned), f"Set `pin_memory={pinned}`"
     fix = graded(module, told, edits, risk=risk)

@@ -159,4 +159,4 @@ def _fix(
     return unsafe(module, told, edits, risk=_RISK)
 
 
-_RISK = "augmentations draw other random numbers, and spawned workers need a dataset that can be pickled"
+_RISK = "augmentations draw different random numbers, and spawned workers need a picklable dataset"

@@ -72,9 +72,9 @@ def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Findi
     if spelling is not None:
         risk = None
         if not same_through_one_array(module, call, arrays):
-            risk = "the dtype may be another if the list is empty or mixes dtypes"
+            risk = "the dtype may differ if the list is empty or mixes dtypes"
         elif any(module.tree.handlers(call)):
-            risk = "arrays of different shapes raise another error than the one that is caught here"
+            risk = "arrays of different shapes raise a different error than the one caught here"
         fix = graded(
             module,
             f"Convert the list with `{spelling.text}` first",

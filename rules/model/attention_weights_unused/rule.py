@@ -89,7 +89,7 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     elif module.mentions(*_BEYOND_FIRST_DERIVATIVES):
         risk = "not every fused kernel has the second or forward derivatives that the program computes"
     elif _may_drop(module, attention):
-        risk = "the fused kernels draw other random numbers for dropout from the same seed"
+        risk = "the fused kernels draw different random numbers for dropout from the same seed"
     elif _may_hide_all(module, call):
         risk = "where a mask hides all keys from a query, the output is 0 instead of NaN"
     yield Finding(

@@ -101,7 +101,7 @@ def _slight(module: Module, growth: Growth) -> str | None:
         return "the loop has few iterations"
     often = frequency(module, growth.call)
     if often is Frequency.TOKEN:
-        return "little beside a decoding step"
+        return "little compared with a decoding step"
     idle = all(places.heat(module, loop) is places.Heat.COLD for loop in growth.loops)
     on_host = module.value(growth.call).device is Device.CPU
     return "the loop is not hot" if idle and (on_host or often is not Frequency.STEP) else None

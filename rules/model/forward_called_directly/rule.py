@@ -91,7 +91,7 @@ def _fix(module: Module, call: cst.Call, found: Bypass) -> Fix | None:
     if not found.plain:
         risk = "the class may define a `__call__` of its own"
     elif _has_hooks(module):
-        risk = "the hooks of the module run, which they did not before"
+        risk = "the hooks of the module run from then on"
     code = module.source(found.receiver)
     return graded(module, "Call the module", replace(module, call.func, code), risk=risk)
 

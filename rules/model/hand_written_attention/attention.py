@@ -576,7 +576,7 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
         module,
         "Use `scaled_dot_product_attention`",
         *edits,
-        risk="results change in the last digits, dropout draws other random numbers, NaN rows may become 0",
+        risk="results change in the last digits, dropout draws differently, and NaN rows may become 0",
     )
 
 

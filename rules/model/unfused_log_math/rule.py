@@ -104,7 +104,7 @@ def _slight(module: Module, node: cst.BaseExpression, fused: Fused) -> str | Non
     """
     if fused.function not in ("log1p", "expm1") or _needs_digits(module, node):
         return None
-    return "only digits of small results are gained"
+    return "only small results get more accurate"
 
 
 def _needs_digits(module: Module, node: cst.BaseExpression) -> bool:
@@ -176,13 +176,13 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
     )
     risk = None
     if not all(each.exact for each in family):
-        risk = "the small number inside the logarithm goes, and results near zero change"
+        risk = "the small number added inside the logarithm is dropped, which changes results near zero"
     elif any(_overflows(module, each) for each in family):
         risk = "the values may be whole numbers, which can overflow here"
     elif complex_numbers(module):
         risk = "not every release of torch has the function for complex numbers"
     elif _asks_for_infinities(module, node):
-        risk = "the code asks for infinities or NaN, of which the function gives fewer"
+        risk = "the code checks for infinities or NaN, which the function avoids"
     elif hooked or observed(module, *_STEPS):
         risk = HOOKED
     spelling = spell(module, fused.qualified, node)
