@@ -1881,17 +1881,34 @@ class Inference:
 
     @remembered
     def _storing(self, registry: cst.ClassDef) -> tuple[cst.FunctionDef, ...]:
-        """Return the methods that put a variable under a key of an attribute: ``self.entries[key] = x``."""
-        found: list[cst.FunctionDef] = []
+        """Return the methods that put a variable under a key of an attribute, ``self.entries[name] = cls``,
+        or hand one to a method that does.
+        """
+        found: dict[cst.FunctionDef, None] = {}
         for assign in self.tree.nodes_within(registry, cst.Assign):
             match assign:
                 case cst.Assign(
                     targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Attribute()))], value=cst.Name()
                 ):
                     function = self.tree.enclosing(assign, cst.FunctionDef)
-                    found += [function] if isinstance(function, cst.FunctionDef) else []
+                    found.update({function: None} if isinstance(function, cst.FunctionDef) else {})
                 case _:
                     pass
+        for storing in (waiting := list(found)):
+            for call in self.tree.calls_by_name.get(storing.name.value, ()):
+                function = self.tree.enclosing(call, cst.FunctionDef)
+                match call:
+                    case cst.Call(func=cst.Attribute(value=owner), args=args) if (
+                        isinstance(function, cst.FunctionDef)
+                        and function not in found
+                        and self.tree.contains(registry, call)
+                        and self.classes.instance_class(owner) is not None
+                        and any(isinstance(each.value, cst.Name) for each in args)
+                    ):
+                        found[function] = None
+                        waiting.append(function)
+                    case _:
+                        pass
         return tuple(found)
 
     def _handed_out(self, method: cst.FunctionDef, held: Value) -> Value | None:
