@@ -140,7 +140,10 @@ class CallGraph:
     def _find_callers(self, question: tuple[str, cst.CSTNode]) -> list[cst.Call]:
         _, function = question
         overridden = self._overridden(function)
-        graphs = self._graphs(function, overridden)
+        graphs = self._graphs(function)
+        if overridden and self.link is not None:
+            homes = (self.counterpart(self.link.home(method)) for method in overridden)
+            graphs = list(dict.fromkeys([*graphs, *homes]))
         found = [
             call
             for graph in graphs
@@ -156,13 +159,10 @@ class CallGraph:
             found += (run.call for run in self.handed_on(function))
         return sorted(dict.fromkeys(found), key=self.tree.order.__getitem__)
 
-    def _graphs(self, function: cst.CSTNode, overridden: Iterable[cst.CSTNode] = ()) -> list[CallGraph]:
+    @remembered
+    def _graphs(self, function: cst.CSTNode) -> Sequence[CallGraph]:
         """Return the call graphs of the files that may use a function, this one first."""
-        if self.link is None:
-            return [self]
-        others = [*self._users(function), *map(self.link.home, overridden)]
-        homes = [module for module in dict.fromkeys(others) if module.tree is not self.tree]
-        return [self, *map(self.counterpart, homes)]
+        return list(dict.fromkeys([self, *map(self.counterpart, self._users(function))]))
 
     def references(self, function: Function) -> list[cst.BaseExpression]:
         """Return where a function is named as a value, and not called; a lambda names itself."""
@@ -194,6 +194,8 @@ class CallGraph:
 
     def word(self, node: cst.BaseExpression) -> str | None:
         """Return the text that an expression is, or the name of a constant of a class: ``Event.STEP``."""
+        if not isinstance(node, (cst.SimpleString, cst.Name, cst.Attribute)):
+            return None
         constant = self._value(node).constant
         if isinstance(constant, str):
             return constant
@@ -545,8 +547,10 @@ class CallGraph:
             return self.run_with(run, function, self.bound_to(call, runner).unpacked)
         if callee.definition is function:
             return self._bound(call, function, callee.presets, callee.named_by_class)
-        handed = next((run.presets for run in self.handed_on(function) if run.call is call), ())
-        return self._bound(call, function, handed, callee.named_by_class)
+        presets: tuple[cst.Call, ...] = ()
+        if not callee.definitions:
+            presets = next((run.presets for run in self.handed_on(function) if run.call is call), ())
+        return self._bound(call, function, presets, callee.named_by_class)
 
     def run_with(self, call: cst.Call, function: Function, held: calls.Unpacked | None) -> calls.BoundCall:
         """Return a call bound to a function, where the stars that it hands on, if any, hold this."""

@@ -44,6 +44,8 @@ _PASSING = frozenset(
     | {UseKind.ITERATED, UseKind.ELEMENT, UseKind.CHOICE, UseKind.YIELDED}
 )
 _FILLING = frozenset({"append", "appendleft", "add", "extend", "insert", "setdefault", "update"})
+_RUN_BY_INSTANCE = frozenset({"__init__", "__call__", "forward"})
+"""What runs where an instance is made or called: who hands that on hands on the instance."""
 _CONTAINERS = ("builtins.", "collections.", "itertools.")
 
 
@@ -69,26 +71,35 @@ class _Way:
 @remembered
 def handed_on(module: Module, function: Function) -> tuple[Run, ...]:
     """Return the calls that may run a function which they do not name, in source order."""
-    waiting = deque(_begin(module, function))
-    seen = set(waiting)
-    makers = {_outermost(module, each) for _, each in _decorating(module, function)}
     found: dict[cst.Call, Run] = {}
-    order = module.tree.order
+    makers = {_outermost(module, each) for _, each in _decorating(module, function)}
+    for way in _begin(module, function):
+        for run in _runs(module, way.standing.where, way):
+            # What a decorator puts in the place of a function is called by the name of that.
+            around = module.function(run.call)
+            if around is None or _outermost(module, around) not in makers:
+                found[run.call] = found[run.call].or_else(run) if run.call in found else run
+    return tuple(sorted(found.values(), key=lambda run: module.tree.order[run.call]))
+
+
+@remembered
+def _runs(module: Module, start: cst.BaseExpression | Binding, way: _Way) -> tuple[Run, ...]:
+    """Return the calls that run what has come somewhere, with all that comes there in this way."""
+    found: dict[cst.Call, Run] = {}
+    waiting, seen = deque([way]), {way}
     while waiting:
         way = waiting.popleft()
-        for use in sorted(verdicts(module, way.standing, _judge), key=lambda use: order[use.node]):
+        uses = verdicts(module, way.standing, _judge)
+        for use in sorted(uses, key=lambda use: module.tree.order[use.node]):
             if use.kind is UseKind.CALLED:
-                # What a decorator puts in the place of a function is called by the name of that.
-                around = module.function(use.node)
-                if around is None or _outermost(module, around) not in makers:
-                    run = Run(use.call, way.presets, way.key, way.words)
-                    found[use.call] = found[use.call].or_else(run) if use.call in found else run
+                run = Run(use.call, way.presets, way.key, way.words)
+                found[use.call] = found[use.call].or_else(run) if use.call in found else run
                 continue
             for onward in _go_on(module.home(use.node), use, way):
                 if onward not in seen:
                     seen.add(onward)
                     waiting.append(onward)
-    return tuple(sorted(found.values(), key=lambda run: order[run.call]))
+    return tuple(found.values())
 
 
 def _judge(module: Module, use: Use) -> Verdict[Use]:
@@ -108,6 +119,8 @@ def _judge(module: Module, use: Use) -> Verdict[Use]:
 
 def _begin(module: Module, function: Function) -> Iterator[_Way]:
     """Yield where a function is named as a value, and what its decorators do with it."""
+    if isinstance(function, cst.FunctionDef) and (function.name.value in _RUN_BY_INSTANCE):
+        return
     yield from (_Way(Standing(read)) for read in module.inference.callgraph.references(function))
     for decorator, run in _decorating(module, function):
         yield from _received(module, run, decorator, _Way(Standing(decorator)))

@@ -104,6 +104,8 @@ _FIELD = "dataclasses.field"
 _TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer")
 _PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
+_CALLED = frozenset({Kind.CLASS, Kind.FUNCTION, Kind.MODULE, Kind.OBJECT})
+"""What is put into a list to be called, or to have its methods called."""
 _OF_ANYTHING = {"ndim": NUMBER, "shape": SHAPE}
 """What these attributes are of whatever has them, so that it need not be computed."""
 
@@ -1381,8 +1383,10 @@ class Inference:
             work_out = partial(self._assigned_to_attribute, assigned)
             many = len(assigned) > _FEW
             joined = self._once(f"attribute {attr}", info.node, work_out) if many else work_out()
+            if joined is not BOTTOM and joined.kind is Kind.LIST:
+                return self._with_items(info, attr, joined)
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
-                joined = self._with_layers(info, attr, joined)
+                joined = self._with_items(info, attr, joined)
                 return joined.on(base.device) if base.device is Device.CPU else joined
             if joined == UNKNOWN:
                 return self._declared_field(info, attr)
@@ -1394,18 +1398,32 @@ class Inference:
             return Value(Kind.ACCELERATOR)  # what a trainer has since it was built on Accelerate
         return self._registered(info, attr)
 
-    def _with_layers(self, info: ClassInfo, attr: str, held: Value) -> Value:
-        """Return a container of layers that starts empty, with what the methods of a class append to it."""
-        if held.cls not in MODULE_CONTAINERS or held.item is not None:
+    def _with_items(self, info: ClassInfo, attr: str, held: Value) -> Value:
+        """Return a list, or a container of layers, that starts empty, with the layers, functions or objects
+        that the methods of a class append to it.
+        """
+        container = held.kind is Kind.LIST or held.cls in MODULE_CONTAINERS
+        if not container or held.item is not None or held.elements:
             return held
         lineage = {ancestor.node for ancestor in info.lineage}
         fillings = self._fillings.get(attr, ())
         filled = [read for read in fillings if self.tree.enclosing(read, cst.ClassDef) in lineage]
-        appended = [item for item in map(self.appended, filled) if item is not None]
+        appended = [item for item in map(self._inserted, filled) if item is not None]
         if not appended or len(appended) < len(filled):
             return held
-        layers = join(map(self.value, appended))
-        return held._replace(item=layers) if layers is not BOTTOM and layers.kind is Kind.MODULE else held
+        items = join(map(self.value, appended))
+        kinds = _CALLED if held.kind is Kind.LIST else (Kind.MODULE,)
+        return held._replace(item=items) if items is not BOTTOM and items.kind in kinds else held
+
+    def _inserted(self, read: cst.Attribute) -> cst.BaseExpression | None:
+        """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``
+        or ``read.insert(0, x)``.
+        """
+        call = self.tree.parent(self.tree.parents[read])
+        match call:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("insert")), args=[_, inserted]):
+                return inserted.value
+        return self.appended(read)
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
         """Return what the assignments to an attribute, one of which does more than add to it, make of it."""
@@ -1900,17 +1918,34 @@ class Inference:
 
     @remembered
     def _storing(self, registry: cst.ClassDef) -> tuple[cst.FunctionDef, ...]:
-        """Return the methods that put a variable under a key of an attribute: ``self.entries[key] = x``."""
-        found: list[cst.FunctionDef] = []
+        """Return the methods that put a variable under a key of an attribute, ``self.entries[name] = cls``,
+        or hand one to a method that does.
+        """
+        found: dict[cst.FunctionDef, None] = {}
         for assign in self.tree.nodes_within(registry, cst.Assign):
             match assign:
                 case cst.Assign(
                     targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Attribute()))], value=cst.Name()
                 ):
                     function = self.tree.enclosing(assign, cst.FunctionDef)
-                    found += [function] if isinstance(function, cst.FunctionDef) else []
+                    found.update({function: None} if isinstance(function, cst.FunctionDef) else {})
                 case _:
                     pass
+        for storing in (waiting := list(found)):
+            for call in self.tree.calls_by_name.get(storing.name.value, ()):
+                function = self.tree.enclosing(call, cst.FunctionDef)
+                match call:
+                    case cst.Call(func=cst.Attribute(value=owner), args=args) if (
+                        isinstance(function, cst.FunctionDef)
+                        and function not in found
+                        and self.tree.contains(registry, call)
+                        and self.classes.instance_class(owner) is not None
+                        and any(isinstance(each.value, cst.Name) for each in args)
+                    ):
+                        found[function] = None
+                        waiting.append(function)
+                    case _:
+                        pass
         return tuple(found)
 
     def _handed_out(self, method: cst.FunctionDef, held: Value) -> Value | None:

@@ -43,6 +43,8 @@ _BODIES: frozenset[type] = frozenset(FUNCTIONS)
 # What runs the function that it is given: at once, at every step, or as the closure of an optimizer.
 _RUNNERS = APPLYING_FUNCTIONS | HOOK_REGISTRATIONS | {"step"}
 
+_TABLES = frozenset({"builtins.dict", "builtins.list", "builtins.tuple"})
+
 # Methods of torch's own objects: of optimizers and schedulers, and of modules.
 _OF_TORCH = frozenset({"step", "train"})
 
@@ -197,10 +199,11 @@ class Repetition(Part):
         return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
 
     def _is_of_project(self, func: cst.BaseExpression) -> bool:
-        """Return whether what is called is known to be of the project, or a container of it."""
+        """Return whether what is called is known to be of the project, or makes a container."""
         root = start_of(func, cst.Attribute)
         known = not isinstance(root, cst.Name) or bool(self.names.bindings(root))
-        return known and self.names.qualified(func) is None
+        name = self.names.qualified(func)
+        return known if name is None else name in _TABLES
 
     def _asked_of_base(self, definition: cst.CSTNode, name: str) -> bool:
         """Return whether a base class of another file has, or calls, a method of a name."""
