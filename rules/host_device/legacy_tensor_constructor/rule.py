@@ -71,7 +71,7 @@ def legacy_tensor_constructor(call: cst.Call, module: Module) -> Iterator[Findin
     Safe: the fix uses `torch.empty` for sizes, `torch.tensor` for lists, and `torch.as_tensor` for arrays,
     whose memory is shared, with the same dtype and device. It is unsafe for casts to a type of `torch.cuda`,
     unless the tensor is on the host: a tensor on another GPU would have stayed there. There is no fix if the
-    file does not show whether the argument is a size or data, if the argument is a tensor, or if the file
+    file does not show whether the argument is a size or data, if the argument is a tensor, or if the project
     changes the default dtype or device.
 
     ## References
