@@ -134,7 +134,9 @@ command = click.Command(
     params=[
         click.Argument(["names"], nargs=-1, metavar="[CODE|NAME]...", shell_complete=completion.rule_names),
         click.Option(["--all", "every"], is_flag=True, help="List all rules."),
-        click.Option(["--output-format"], type=Choice(["text", "json"]), default="text"),
+        click.Option(
+            ["--output-format"], type=Choice(["text", "json"]), default="text", help="The output format."
+        ),
         *shared_parameters(),
     ],
 )
