@@ -73,7 +73,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     that the object is an optimizer, where a helper reads gradients without checking for None, where the
     program checks for None before the next backward pass, where a model, a layer or a parameter is used
     in some steps only, where a step may skip the backward pass or run it through another model, where a
-    loop freezes parameters on the way, where gradients are kept in a list or are parts of a buffer, and
+    loop freezes parameters on the way, where gradients are kept elsewhere or are parts of a buffer, and
     where the argument is a parameter, which callers set.
 
     Rewriting a loop is unsafe: code that reads the gradient of a parameter that no backward pass reaches
