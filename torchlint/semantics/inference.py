@@ -1413,7 +1413,8 @@ class Inference:
             return held
         items = join(map(self.value, appended))
         kinds = _CALLED if held.kind is Kind.LIST else (Kind.MODULE,)
-        return held._replace(item=items) if items is not BOTTOM and items.kind in kinds else held
+        known = items is not BOTTOM and items.kind in kinds
+        return held._replace(item=items, elements=None) if known else held
 
     def _inserted(self, read: cst.Attribute) -> cst.BaseExpression | None:
         """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``
