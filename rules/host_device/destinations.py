@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.semantics.api.families import DRAWING_LIBRARIES, WRITERS
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, word_of
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def steps_environment(module: Module, call: cst.Call) -> bool:
     owner = call.func.value
     if module.value(owner).kind in (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER, Kind.MODULE):
         return False
-    name = owner.attr.value if isinstance(owner, cst.Attribute) else getattr(owner, "value", "")
-    if not isinstance(name, str):
-        return False
+    name = word_of(owner)
     if call.func.attr.value in ("step", "step_async", "act") and _environment(name):
         return True
     return ends(name, Role.ENVIRONMENT)

@@ -137,7 +137,7 @@ def _at_stake(module: Module, made: Factory) -> Impact:
     sized = made.name.endswith("_like") or any(
         some(of_data(module, part))
         for each in made.call.args
-        for part in (each.value, *module.tree.descendants(each.value))
+        for part in module.tree.descendants(each.value)
         if isinstance(part, cst.BaseExpression)
     )
     return Impact.HIGH if sized else Impact.LOW

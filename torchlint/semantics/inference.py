@@ -475,8 +475,6 @@ class Inference:
                     method in results.TENSOR_METHODS and method not in _LEAVING and method[:4] != "new_"
                 ):
                     waiting.append(owner)
-                case _:
-                    pass
         return found
 
     def _of_project(self, bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
@@ -1071,8 +1069,6 @@ class Inference:
                 case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("cuda" | "to"))):
                     root = start_of(owner, cst.Attribute, cst.Subscript)
                     moved.update({root.value} & parameters if isinstance(root, cst.Name) else ())
-                case _:
-                    pass
         return bool(moved) and name not in moved
 
     # ------------------------------------------------------------------ attributes
@@ -1878,8 +1874,6 @@ class Inference:
                 ):
                     function = self.tree.enclosing(assign, cst.FunctionDef)
                     found += [function] if isinstance(function, cst.FunctionDef) else []
-                case _:
-                    pass
         return tuple(found)
 
     def _handed_out(self, method: cst.FunctionDef, held: Value) -> Value | None:

@@ -270,7 +270,7 @@ class Places(Part):
     def _models_of_round(self, loop: cst.For | cst.While) -> Iterator[str]:
         """Yield the names that stand for another model in each round of a loop."""
         if isinstance(loop, cst.For) and not self.loops(loop):
-            for part in (loop.target, *self.tree.descendants(loop.target)):
+            for part in self.tree.descendants(loop.target):
                 if isinstance(part, cst.Name) and names_model(part.value):
                     yield part.value
         for assignment in self.tree.nodes_within(loop.body, cst.Assign):
@@ -278,7 +278,7 @@ class Places(Part):
             if not isinstance(made, cst.Call) or self._holder(assignment) is not loop:
                 continue
             for target in assignment.targets:
-                for part in (target.target, *self.tree.descendants(target.target)):
+                for part in self.tree.descendants(target.target):
                     if isinstance(part, cst.Name) and self._is_made_anew(part, made, loop):
                         yield part.value
 

@@ -134,7 +134,7 @@ def _is_shown(module: Module, place: cst.BaseExpression) -> bool:
     return any(
         isinstance(node, (cst.Name, cst.Attribute)) and last_name(node) == name
         for text in texts_of_graphs(module)
-        for node in (text, *module.tree.descendants(text))
+        for node in module.tree.descendants(text)
     )
 
 

@@ -20,6 +20,7 @@ from torchlint.semantics.checkpoints import PUBLISHED, published
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import word_of
 from torchlint.semantics.values import Kind
 
 from ..layerorder import called
@@ -236,7 +237,7 @@ def _seeded(module: Module) -> bool:
     """
     for call in module.tree.nodes(cst.Call):
         func = call.func
-        name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+        name = word_of(func)
         if isinstance(name, str) and "seed" in name.lower():
             if not (module.qualified(func) or "").startswith(("random.", "numpy.")):
                 return True
