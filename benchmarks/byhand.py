@@ -273,7 +273,7 @@ def measured(program: Program, processes: int, seconds: float) -> dict[str, Any]
                     beside.symlink_to((program.folder / link).resolve())
         fix = [sys.executable, "-m", "torchlint", "check", "--fix", "--isolated", "--impact", "low"]
         subprocess.run(
-            [*fix, *([_UNSAFE] if command.unsafe else []), "--advice", "--no-cache", "."],
+            [*fix, *([_UNSAFE] if command.unsafe else []), "--advice", "on", "--no-cache", "."],
             cwd=folders[TOGETHER],
             check=False,
             stdout=subprocess.DEVNULL,

@@ -162,6 +162,8 @@ _TABLES: list[tuple[str, str, bool, dict[str, str]]] = [
                 operator.index(n)
                 range(n)
                 list(range(n))
+                torch.Size(i)
+                torch.Size([n, 2])
                 [0] * n  # [0] * n (a list)
                 "-" * n
                 struct.pack("f", s)

@@ -52,7 +52,10 @@ FULL = Diagnostic(
     span=Span(3, 6),
     start=Position(1, 4),
     end=Position(1, 7),
-    fix=Fix("Call it `new`", (Edit(Span(0, 0), "x\r\n"), Edit(Span(3, 6), "new")), Applicability.UNSAFE),
+    fix=Fix(
+        *("Call it `new`", (Edit(Span(0, 0), "x\r\n"), Edit(Span(3, 6), "new")), Applicability.UNSAFE),
+        risk="another name",
+    ),
     url="https://example.org",
     noqa_row=2,
     cell=3,

@@ -38,7 +38,8 @@ def _named(call, name):
 
 
 def _renamed(call, module, name, grade):
-    return Fix(f"Use `{name}`", (Edit(module.tree.span(call.func), name),), grade)
+    risk = "it is worse" if grade is Applicability.UNSAFE else None
+    return Fix(f"Use `{name}`", (Edit(module.tree.span(call.func), name),), grade, risk=risk)
 
 
 @rule("ZZ101", "bad-called", severity=WARNING, fix="safe", on=cst.Call, mentions=("bad",))
@@ -337,7 +338,7 @@ def test_a_rule_as_json_has_everything() -> None:
     assert {"title", "url"} == set(rule["references"][0])
     assert all(reference["url"].startswith("https://") for reference in rule["references"])
     measured = {effect["size"]: effect for effect in rule["measured"]}
-    assert measured["small"]["syncs"]["after"] == 0 < measured["small"]["syncs"]["before"]
+    assert measured["small"]["syncs"]["after"] < measured["small"]["syncs"]["before"]
     assert measured["large"]["machine"].startswith("NVIDIA")
 
 
@@ -827,6 +828,9 @@ def test_show_files_lists_what_would_be_checked() -> None:
         f"{Path.cwd()}/b.py\n{Path.cwd()}/build/c.py\n"
     )
     assert lint("--show-files", "--extend-exclude", "a.py,b.py").stdout == ""
+    result = lint("--show-files", "a.py", "missing.py")
+    assert (result.stdout, result.exit_code) == (f"{Path.cwd()}/a.py\n", 1)
+    assert "missing.py does not exist\n" in result.stderr
 
 
 def test_show_settings_tells_where_they_come_from() -> None:
@@ -974,8 +978,28 @@ def test_diff_prints_a_patch_and_nothing_else() -> None:
         "--- a.py\n+++ a.py\n@@ -1,4 +1,4 @@\n-bad()\n+good()\n worse()\n hint()\n rare()\n"
         "--- c.py\n+++ c.py\n@@ -1 +1 @@\n-bad()\n+good()\n"
     )
-    assert result.stderr == "Would fix 2 problems (1 additional fix available with `--unsafe-fixes`).\n"
+    assert result.stderr == (
+        "Would fix 2 problems (1 additional fix available with `--unsafe-fixes`).\n"
+        "  ZZ102 unsafe: it is worse\n"
+    )
+    assert lint("--diff", "--unsafe-fixes").stderr == "Would fix 3 problems.\n  ZZ102 unsafe: it is worse\n"
     assert lint("--diff", "-q").stderr == ""
+
+
+def test_a_diff_writes_nothing_with_fix_either() -> None:
+    write(a="bad()\n")
+    result = lint("--fix", "--diff")
+    assert (result.stdout, result.exit_code) == ("--- a.py\n+++ a.py\n@@ -1 +1 @@\n-bad()\n+good()\n", 1)
+    assert Path("a.py").read_text() == "bad()\n"
+
+
+def test_a_file_that_is_no_python_by_its_name_is_checked_with_a_warning() -> None:
+    for name in ("notes.txt", "script", "a.pyi", "b.ipy"):
+        Path(name).write_text("bad()\n")
+    result = lint("notes.txt", "script", "a.pyi", "b.ipy", "--extension", "ipy:python", "-q")
+    assert result.stdout.count("ZZ101") == 4
+    assert result.stderr.count("is checked as Python") == 1
+    assert "notes.txt is checked as Python, although its name ends in .txt\n" in result.stderr
 
 
 def test_the_diff_can_be_applied_as_a_patch() -> None:
@@ -997,7 +1021,9 @@ def test_fix_only_reports_nothing_that_is_left() -> None:
     result = lint("--fix-only")
     assert Path("a.py").read_text() == "good()\nworse()\nhint()\nrare()\n"
     assert (result.stdout, result.exit_code) == ("", 0)
-    assert result.stderr == "Fixed 1 problem (1 additional fix available with `--unsafe-fixes`).\n"
+    assert result.stderr == (
+        "Fixed 1 problem (1 additional fix available with `--unsafe-fixes`).\n  ZZ102 unsafe: it is worse\n"
+    )
 
 
 def test_a_file_that_cannot_be_parsed_is_told_where_findings_are_not() -> None:
@@ -1021,6 +1047,14 @@ def test_standard_input_is_checked_under_its_name() -> None:
     assert result.exit_code == 1
     found = json.loads(result.stdout)[0]
     assert (found["filename"], found["location"]) == (f"{Path.cwd()}/pkg/a.py", {"row": 2, "column": 1})
+
+
+def test_a_name_of_standard_input_is_no_path_and_goes_with_none() -> None:
+    assert lint("--stdin-filename", "a.py", stdin="bad()\n").stdout.startswith("ZZ101 ")
+    write(b="bad()\n")
+    result = lint("--stdin-filename", "a.py", "b.py", stdin="bad()\n")
+    assert result.exit_code == 2
+    assert "--stdin-filename names standard input and cannot be combined with paths" in result.stderr
 
 
 def test_standard_input_without_a_name() -> None:

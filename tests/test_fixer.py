@@ -393,8 +393,11 @@ def test_what_a_fix_brings_up_is_left_to_the_user(use_rules: UseRules) -> None:
     outcome = fixed("a, later\n", settings)
     assert (outcome.text, outcome.applied) == ("done, later\n", Counter(XX101=1))
     assert [item.fix and item.fix.applicability for item in outcome.diagnostics] == [UNSAFE]
+    (left,) = outcome.diagnostics
+    assert left.fix is not None and left.fix.risk is not None and not outcome.risks
     outcome = fixed("a, later\n", replace(settings, unsafe_fixes=True))
     assert (outcome.text, outcome.later) == ("done, fine\n", Counter(XX201=1))
+    assert outcome.risks == Counter({("XX201", left.fix.risk): 1})
 
 
 @pytest.mark.parametrize(("code", "text"), [("XX101", "done, fine\n"), ("XX102", "done, later\n")])

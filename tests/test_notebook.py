@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -411,6 +412,30 @@ def test_a_fix_that_hides_the_result_of_a_cell_is_withheld(
     else:
         chosen = use_rules(names("bad", wrapped))
     assert [item.fix is not None for item in check(source, chosen)] == [offered]
+
+
+def test_a_fix_that_breaks_a_cell_is_withheld(use_rules: UseRules) -> None:
+    def indented(node: cst.Name, module: Module) -> tuple[Edit, ...]:
+        places = [found.start() for found in re.finditer("bad", module.tree.text)]
+        return (
+            Edit(Span(places[0], places[0]), "if x:\n    "),
+            *(Edit(Span(at, at), "    ") for at in places[1:]),
+        )
+
+    straddling = check(notebook("x = 1", "bad\nx", "bad\nx"), use_rules(names("bad", indented)))
+    assert [item.fix for item in straddling] == [None, None]
+    within = check(notebook("x = 1", "bad\nbad\nx"), use_rules(names("bad", indented)))
+    assert all(item.fix is not None for item in within)
+
+
+def test_autograd_is_switched_off_by_the_cell() -> None:
+    """A block in the next cell does not take in what this one computes."""
+    model = "import torch\nmodel = torch.load('model.pt')\nmodel.eval()"
+    shown = "with torch.no_grad():\n    print(output)"
+    source = notebook(model, "output = model(images)", shown)
+    fixed = fix(source, LintSettings(("TL301",), frozenset({"TL301"}), unsafe_fixes=True)).source
+    wrapped = "with torch.no_grad():\n    output = model(images)"
+    assert [part.text for part in fixed.parts[1:]] == [wrapped, shown]
 
 
 def test_a_result_may_be_written_otherwise_or_taken_out(use_rules: UseRules) -> None:

@@ -173,7 +173,7 @@ def torchlint(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
             "--isolated",
             "--impact",
             "low",
-            "--advice",
+            *("--advice", "on"),
             "--target-torch",
             TARGET,
             *map(str, arguments),

@@ -21,7 +21,7 @@ from torchlint import registry
 
 PACK = """
 import libcst as cst
-from torchlint.diagnostics import Applicability, Edit, Fix, Impact
+from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import ERROR, NOTE, WARNING, Finding, rule
 
 
@@ -34,7 +34,7 @@ def _found(call, module, name, message, fixes=True, **how):
 
 @rule("ZR101", "low-called", severity=WARNING, fix="safe", on=cst.Call, mentions=("low",))
 def low_called(call, module):
-    yield from _found(call, module, "low", "`low` is called", impact=Impact.LOW)
+    yield from _found(call, module, "low", "`low` is called", slight="it is called once")
 
 
 @rule("ZR102", "plain-called", severity=WARNING, fix="safe", on=cst.Call, mentions=("plain",))
@@ -59,7 +59,7 @@ def other_program(call, module):
 
 @rule("ZR106", "advice-of-no-account", severity=NOTE, fix="none", on=cst.Call, advice=True)
 def advice_of_no_account(call, module):
-    yield from _found(call, module, "faint", "hardly worth it", fixes=False, impact=Impact.LOW)
+    yield from _found(call, module, "faint", "hardly worth it", fixes=False, slight="it is faint")
 """
 ALL = "low()\nplain()\nbroken()\nprogram()\nother()\nfaint()\n"
 
@@ -240,7 +240,7 @@ def test_formats_say_the_impact() -> None:
         ("high", None, False),
     ]
     (run,) = json.loads(lint(*arguments, "sarif").stdout)["runs"]
-    slight = "little is gained without changing the code around it"
+    slight = "it is called once"
     assert [(result["rank"], result["properties"]) for result in run["results"]] == [
         (10.0, {"impact": "low", "impactReason": slight}),
         (50.0, {"impact": "medium"}),
@@ -326,22 +326,29 @@ def test_other_formats_leave_advice_out_unless_it_is_wanted(name: str) -> None:
     assert "ZR102" in told
     body = told if name != "sarif" else json.dumps(json.loads(told)["runs"][0]["results"])
     assert "ZR104" not in body
-    wanted = lint("--output-format", name, "--advice").stdout
+    wanted = lint("--output-format", name, "--advice", "on").stdout
     assert "ZR104" in wanted and "ZR105" in wanted
+
+
+def test_advice_may_be_left_out() -> None:
+    write("program()\n")
+    assert "ZR104" in concise().stdout
+    result = concise("--advice", "off")
+    assert (result.stdout, result.exit_code) == ("All checks passed!\n", 0)
 
 
 def test_advice_that_is_wanted_is_treated_as_findings_are() -> None:
     write("program()\n")
-    result = concise("--advice")
+    result = concise("--advice", "on")
     assert result.stdout.startswith("a.py:1:1: ZR104 [*] the program rests\nFound 1 warning.\n")
     assert result.exit_code == 1
-    lint("--advice", "--fix")
+    lint("--advice", "on", "--fix")
     assert read() == "good()\n"
 
 
 def test_statistics_count_findings() -> None:
     assert "ZR104" not in lint("--statistics").stdout
-    assert "ZR104" in lint("--statistics", "--advice").stdout
+    assert "ZR104" in lint("--statistics", "--advice", "on").stdout
 
 
 def test_further_reports_have_a_place_for_advice_or_none() -> None:

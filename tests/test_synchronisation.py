@@ -82,6 +82,44 @@ PATHS = {
         """,
         f"7: `loss.item()` {WAITS} in every iteration (called from line 13)",
     ),
+    "at every second step": (
+        """
+        def train(loader):
+            for step, x in enumerate(loader):
+                loss = model(x.cuda()).sum()
+                loss.backward()
+                if step % 2 == 0:
+                    print(loss.item())
+        """,
+        f"11: `loss.item()` {WAITS} every 2 iterations",
+    ),
+    "at every second step, one call away": (
+        """
+        def report(loss: torch.Tensor):
+            print(loss.item())
+
+
+        def train(loader):
+            for step, x in enumerate(loader):
+                loss = model(x.cuda()).sum()
+                loss.backward()
+                if (step + 1) % 2 == 0:
+                    report(loss)
+        """,
+        f"7: `loss.item()` {WAITS} every 2 iterations (called from `train()`, line 15)",
+    ),
+    "in every second epoch": (
+        """
+        def train(loader):
+            for epoch in range(10):
+                if epoch % 2 == 0:
+                    for x in loader:
+                        loss = model(x.cuda()).sum()
+                        loss.backward()
+                        print(loss.item())
+        """,
+        f"12: `loss.item()` {WAITS} in every iteration",
+    ),
     "from forward": (
         """
         class Net(torch.nn.Module):

@@ -29,6 +29,7 @@ def old_name(
     message: str = "an old name",
     title: str = "Call it `new`",
     grade: Applicability = Applicability.SAFE,
+    risk: str | None = None,
     mentions: tuple[str, ...] = (),
     at: Callable[[Span], tuple[Span, ...]] = lambda span: (span,),
 ) -> Rule:
@@ -39,7 +40,7 @@ def old_name(
         if node.value == "old":
             edits = tuple(Edit(span, new) for span in at(module.tree.span(node)))
             severity = NOTE if isinstance(module.tree.parent(node), cst.Arg) else None
-            yield Finding(node, message, Fix(title, edits, grade), severity)
+            yield Finding(node, message, Fix(title, edits, grade, risk=risk), severity)
 
     check.check.__doc__ = PAGE
     return check
@@ -258,7 +259,7 @@ def test_a_page_that_is_not_complete(page: str, complaint: str) -> None:
 
 
 def test_options_of_a_fixture(use_rules: UseRules, folder: Path) -> None:
-    use_rules(old_name(grade=Applicability.UNSAFE))
+    use_rules(old_name(grade=Applicability.UNSAFE, risk="it is another name"))
     line = "# torchlint-test: unsafe=false target-torch=1.13 also=TL002,TL003\n"
     bad = case(folder, f"{line}old  # expect: XX101 fix=unsafe\n")
     assert bad.settings.rules == ("TL002", "TL003", "XX101")

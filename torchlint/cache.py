@@ -286,6 +286,7 @@ def _stored(item: Diagnostic) -> list[Any]:
         and [
             fix.message,
             int(fix.applicability),
+            fix.risk,
             [
                 [edit.span.start, edit.span.end, edit.content, *([str(edit.path)] if edit.path else [])]
                 for edit in fix.edits
@@ -335,12 +336,13 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
     )
 
 
-def _fix(message: Any, applicability: Any, edits: Any) -> Fix:
+def _fix(message: Any, applicability: Any, risk: Any, edits: Any) -> Fix:
     made = tuple(
         Edit(_span(start, end), text_of(content), Path(text_of(path[0])) if path else None)
         for start, end, content, *path in edits
     )
-    fix = Fix(text_of(message), made, Applicability(number_of(applicability)))
+    told = None if risk is None else text_of(risk)
+    fix = Fix(text_of(message), made, Applicability(number_of(applicability)), risk=told)
     for group in (fix.own, *fix.elsewhere.values()):
         if any(first.span.end > second.span.start for first, second in pairwise(group)):
             raise ValueError("two edits overlap")

@@ -51,6 +51,8 @@ ABOUT_TORCH = "TL"
 
 _SHOWN = 6
 """How many codes a message names."""
+_PATCHED = "another file replaces what this changes, as `mock.patch` does"
+_AS_CONFIGURED = "the configuration lists the rule under `extend-unsafe-fixes`"
 
 _log = logging.getLogger("torchlint")
 
@@ -596,7 +598,7 @@ class _Placing:
             met = met or (safe and touch_patched(other, others))
         changed = replace(fix, edits=tuple(edits))
         if met or (safe and touch_patched(module, changed.own)):
-            fix, changed = (replace(each, applicability=Applicability.UNSAFE) for each in (fix, changed))
+            fix, changed = (each.lowered(Applicability.UNSAFE, _PATCHED) for each in (fix, changed))
         return changed if self._source.fitted(changed) is not None else fix
 
     @cached_property
@@ -653,7 +655,6 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
     from torchlint.syntax import ElsewhereError
 
     severity, worth = finding.severity or rule.severity, impact.worth(rule)
-    most = finding.impact if finding.slight is None else Impact.LOW
     often, around = None, None
     with stopwatch.of("impact"):
         try:
@@ -662,18 +663,15 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
                 seen = frequency(module, finding.node)
                 often = often if seen is Frequency.UNKNOWN else seen
             stake = impact.impact(worth, severity, often, None)
-            if min(stake, most) is not Impact.LOW:
+            if stake is not Impact.LOW and finding.slight is None:
                 around = context(module, finding.node)
         except ElsewhereError:
             # How often a place of another file runs, or what it is for, is not known here.
             pass
     stake = impact.impact(worth, severity, often, around)
-    if most < stake:
-        return most, often, _one_line(finding.slight or _SLIGHT)
+    if finding.slight is not None and stake is not Impact.LOW:
+        return Impact.LOW, often, _one_line(finding.slight)
     return stake, often, impact.slight(worth, severity, often, around) if stake is Impact.LOW else None
-
-
-_SLIGHT = "little is gained without changing the code around it"
 
 
 def _one_line(text: str) -> str:
@@ -752,13 +750,8 @@ def _regrade(diagnostic: Diagnostic, settings: LintSettings) -> Diagnostic:
         return diagnostic
     if diagnostic.code not in settings.fixable:
         return replace(diagnostic, fix=None, remedy=fix.message)
-    grade = fix.applicability
-    if grade is Applicability.SAFE and diagnostic.code in settings.extend_unsafe_fixes:
-        grade = Applicability.UNSAFE
-    elif grade is Applicability.UNSAFE and diagnostic.code in settings.extend_safe_fixes:
-        grade = Applicability.SAFE
-    return (
-        diagnostic
-        if grade is fix.applicability
-        else replace(diagnostic, fix=replace(fix, applicability=grade))
-    )
+    if diagnostic.code in settings.extend_unsafe_fixes:
+        fix = fix.lowered(Applicability.UNSAFE, _AS_CONFIGURED)
+    elif fix.applicability is Applicability.UNSAFE and diagnostic.code in settings.extend_safe_fixes:
+        fix = replace(fix, applicability=Applicability.SAFE, risk=None)
+    return diagnostic if fix is diagnostic.fix else replace(diagnostic, fix=fix)

@@ -7,7 +7,8 @@ written as JSON by any renderer.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 
@@ -94,6 +95,10 @@ class Applicability(enum.IntEnum):
         return self.name.lower()
 
 
+Risks = Counter[tuple[str, str]]
+"""How often fixes of a rule, by its code, were unsafe for a reason."""
+
+
 UNTREATED = frozenset({"TL000", "TL001"})
 """The codes of findings about a file that could not be treated at all, or not by every rule.
 
@@ -141,16 +146,24 @@ class Fix:
 
     ``message`` is an imperative sentence without a full stop ("Add `pin_memory=True`"). The edits are
     sorted, those of the file of the finding first, do not overlap, and are applied together or not at all.
-    ``withheld`` says why this run does not apply it, although it may be applied.
+    ``risk`` is why it is unsafe, in a few words: what may change, or when it fails ("results change in the
+    last digits"). ``withheld`` says why this run does not apply it, although it may be applied.
     """
 
     message: str
     edits: tuple[Edit, ...]
     applicability: Applicability
     withheld: str | None = None
+    risk: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edits", tuple(sorted(set(self.edits), key=_file_and_place)))
+
+    def lowered(self, applicability: Applicability, risk: str | None) -> Fix:
+        """Return the fix with an applicability that is no better than this one, which has this ``risk``."""
+        if self.applicability <= applicability:
+            return self
+        return replace(self, applicability=applicability, risk=risk)
 
     @property
     def own(self) -> tuple[Edit, ...]:

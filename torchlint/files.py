@@ -226,9 +226,10 @@ def discover(
     """Return the files to check among ``paths``: files as named, directories searched.
 
     ``options_for`` gives the options of the files in a directory. A path that does not exist is kept, for
-    the run to report; a broken link that a search comes upon is a warning. Directory links are not followed.
-    Excluded files that are named are kept unless
-    ``force_exclude``; of theirs, ``root``, the working directory without it, is where usual excludes begin.
+    the run to report; a broken link that a search comes upon is a warning, and so is a file that is named
+    without looking like Python. Directory links are not followed. Excluded files that are named are kept
+    unless ``force_exclude``; of theirs, ``root``, the working directory without it, is where usual excludes
+    begin.
     """
     found: set[Path] = set()
     warnings: list[str] = []
@@ -241,7 +242,18 @@ def discover(
                 found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
         elif not (force_exclude and is_excluded(path, False, options_for, respect_gitignore, root, warnings)):
             found.add(path)
+            if path.suffix and is_file(path) and not _is_code(path, options_for(path.parent)):
+                warnings.append(f"{path} is checked as Python, although its name ends in {path.suffix}")
     return Discovery(tuple(_distinct(sorted(found))), tuple(dict.fromkeys(warnings)))
+
+
+def _is_code(path: Path, chosen: Options) -> bool:
+    """Return whether a file is what is checked, by its name."""
+    return (
+        path.suffix in (".py", ".pyw", ".pyi", ".ipynb")
+        or is_document(path)
+        or any(matches(pattern, path) for pattern in chosen.included)
+    )
 
 
 class TooManyError(Exception):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import imports, registry
 from torchlint.checker import breaks, check, crash
-from torchlint.diagnostics import Applicability, Diagnostic, Edit
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Risks
 from torchlint.options import LintSettings
 from torchlint.origins import Moves, Record
 from torchlint.scope import Scope
@@ -41,7 +41,8 @@ class Fixed:
     ``found`` is all that is left, whether or not it is to be reported; ``known`` are the fingerprints of what
     of it the baseline holds, and ``hidden`` counts what is of too little impact. Of what is ``applied`` other
     fixes have brought up those ``later``; what they made needless is ``settled``. A check announces what is
-    ``applied`` but for those ``later``, and what is ``settled``.
+    ``applied`` but for those ``later``, and what is ``settled``. ``risks`` say why fixes of what is
+    ``applied`` are unsafe.
     """
 
     source: Source
@@ -52,6 +53,7 @@ class Fixed:
     settled: Counter[str] = field(default_factory=Counter)
     hidden: int = 0
     found: tuple[Diagnostic, ...] = ()
+    risks: Risks = field(default_factory=Counter)
 
     @property
     def text(self) -> str:
@@ -259,6 +261,7 @@ def _attempt(
             fixed = Fixed(
                 *(source, applied, found.told, found.known, record.later, settled, found.hidden),
                 found=tuple(checked),
+                risks=record.risks,
             )
             done = replace(course, source=source, scope=scope, moves=moves, record=record, applied=applied)
             return fixed, done

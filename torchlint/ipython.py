@@ -138,13 +138,15 @@ def _checked(
         fix=fixes,
         scopes={path: scope},
         impact=options.least,
-        advice=Advice.COUNTED if options.advice else Advice.ASIDE,
+        advice=Advice(options.advice),
     )
     result, source = runner.run_text(_book(cells), path, settings, mode)
     if fixes and source is not None and not _only_in(source, cells):
         # What the cells above would have to take part in is left to the reader.
         result, source = runner.run_text(_book(cells), path, settings, mode.looking)
-    found: list[Diagnostic] = [item for item in result.diagnostics if options.advice or not item.advice]
+    found: list[Diagnostic] = [
+        item for item in result.diagnostics if mode.advice is Advice.COUNTED or not item.advice
+    ]
     return (
         Report(
             diagnostics=tuple(sorted(found, key=lambda item: item.sort_key)),

@@ -44,8 +44,11 @@ def often(hot: Hot) -> str:
     """Return how often a hot place is reached, for the end of a clause: "in every iteration"."""
     if isinstance(hot.loop, (cst.FunctionDef, cst.Lambda)):
         name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else "lambda"
-        return "in every forward pass" if name == "forward" else f"each time `{name}` runs"
-    return "in every iteration"
+        once = "in every forward pass" if name == "forward" else f"each time `{name}` runs"
+        several = "forward passes" if name == "forward" else f"runs of `{name}`"
+    else:
+        once, several = "in every iteration", "iterations"
+    return once if hot.period == 1 else f"every {hot.period} {several}"
 
 
 _NAMED = 2

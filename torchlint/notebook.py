@@ -224,28 +224,34 @@ class Notebook(Source):
     def fitted(self, fix: Fix) -> Fix | None:
         """Return the fix with every edit inside one cell.
 
-        None if it cannot be, if it touches what is masked, or if a cell would no longer show its result.
+        None if it cannot be, if it touches what is masked, if it changes several cells that are no programs
+        by themselves then, or if a cell would no longer show its result.
         """
         fitted = [self._fitted(edit) for edit in fix.own]
         edits = [edit for edit in fitted if edit]
-        if len(edits) < len(fitted) or self._hides(edits):
+        if len(edits) < len(fitted) or self._spoils(edits):
             return None
         return replace(fix, edits=(*edits, *(edit for edit in fix.edits if edit.path is not None)))
 
-    def _hides(self, edits: Iterable[Edit]) -> bool:
-        """Return whether the expression that ends a cell, whose value is shown,
-        becomes part of a statement.
+    def _spoils(self, edits: Iterable[Edit]) -> bool:
+        """Return whether one of several cells can no longer be read by itself, or whether the expression that
+        ends a cell, whose value is shown, becomes part of a statement.
         """
-        for cell, group in groupby(sorted(edits), key=lambda edit: self.cell_at(edit.span.start)):
+        by_cell = groupby(sorted(edits), key=lambda edit: self.cell_at(edit.span.start))
+        changed = [(cell, list(group)) for cell, group in by_cell]
+        for cell, group in changed:
             assert cell is not None
             changes = [
                 Edit(Span(at.span.start - cell.lead, at.span.end - cell.lead), at.content) for at in group
             ]
             before = self._ending(cell)
-            if before.shown < 0 or all(edit.span.end < before.shown for edit in changes):
+            reached = 0 <= before.shown <= max(edit.span.end for edit in changes)
+            if len(changed) == 1 and not reached:
                 continue
             after = _ending(apply(self.text[cell.lead : cell.end], changes))
-            if after.shown < 0 and after.count >= before.count:
+            if len(changed) > 1 and after.count < 0 <= before.count:
+                return True
+            if reached and after.shown < 0 and after.count >= before.count:
                 return True
         return False
 
@@ -345,7 +351,9 @@ class Notebook(Source):
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How many statements a cell has, and where the line of the last begins if its value is shown, or -1."""
+    """How many statements a cell has, or -1 if it is no program, and where the line of the last begins if its
+    value is shown, or -1.
+    """
 
     count: int
     shown: int
@@ -358,7 +366,7 @@ def _ending(code: str) -> _Ending:
             warnings.simplefilter("ignore")
             body = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _Ending(0, -1)
+        return _Ending(-1, -1)
     if code.startswith(_LEAD) and len(body) == 1 and isinstance(body[0], ast.If):
         body = body[0].body
     last = body[-1] if body else None

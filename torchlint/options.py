@@ -173,7 +173,8 @@ class Options:
         metadata=_says(
             Kind.BOOL,
             _FIX,
-            "Print the changes of --fix as a diff without writing them; exit with 1 if there are any.",
+            "Print the changes of --fix as a diff and write nothing, even with --fix; exit with 1 if there "
+            "are any.",
             config=False,
             switch=True,
         ),
@@ -250,13 +251,15 @@ class Options:
             choices=tuple(impact.label for impact in Impact),
         ),
     )
-    advice: bool = field(
-        default=False,
+    advice: str = field(
+        default="aside",
         metadata=_says(
-            Kind.BOOL,
+            Kind.CHOICE,
             _REPORT,
-            "Treat advice about whole programs as findings: in all formats, the exit status and --fix.",
-            "advice = true",
+            "What to do with advice about whole programs: tell it behind the findings (`aside`), leave it "
+            "out (`off`), or treat it as findings (`on`), in all formats, the exit status and --fix.",
+            'advice = "off"',
+            choices=("aside", "off", "on"),
         ),
     )
     exit_zero: bool = field(
@@ -697,7 +700,7 @@ class Options:
         metadata=_says(
             Kind.PATH,
             _FILES,
-            "The file name to use for standard input (`-`).",
+            "Check standard input as the file of this name, as with `-`.",
             metavar="FILE",
             config=False,
         ),

@@ -14,10 +14,13 @@ from collections.abc import Set as AbstractSet
 from copy import copy
 from dataclasses import dataclass, replace
 
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Span
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Risks, Span
 
 # The code and the place of a finding in the first text.
 Key = tuple[str, Span]
+# How far a fix may be trusted, and what speaks against it where that is not all the way.
+_Grade = tuple[Applicability, str | None]
+_BROUGHT_UP = "another fix brought this finding up; look at it once more"
 
 
 @dataclass(frozen=True)
@@ -93,17 +96,19 @@ class Record:
 
     Attributes:
         later: how often each rule was applied to what was not to be fixed at first.
+        risks: why fixes that were made are unsafe.
     """
 
     def __init__(self, diagnostics: Iterable[Diagnostic], wanted: Iterable[Diagnostic]) -> None:
-        self._grades: dict[Key, Applicability | None] = {}
+        self._grades: dict[Key, _Grade | None] = {}
         self._places: defaultdict[str, list[Span]] = defaultdict(list)
         self._wanted = Counter((item.code, item.span) for item in wanted)
         self._made: Counter[Key] = Counter()
         self.later: Counter[str] = Counter()
+        self.risks: Risks = Counter()
         for item in diagnostics:
             key = item.code, item.span
-            grade = item.fix.applicability if item.fix is not None else None
+            grade = (item.fix.applicability, item.fix.risk) if item.fix is not None else None
             if key in self._grades:
                 grade = _lower(grade, self._grades[key])
             else:
@@ -114,6 +119,7 @@ class Record:
         """Return the same record, to note other fixes in."""
         other = copy(self)
         other._made, other.later = Counter(self._made), Counter(self.later)
+        other.risks = Counter(self.risks)
         return other
 
     def judged(
@@ -128,20 +134,20 @@ class Record:
         if item.fix is None:
             return item
         keys = self._keys(item, moves)
-        limit: Applicability | None = Applicability.SAFE
+        limit: _Grade | None = Applicability.SAFE, None
         if not keys and applied.isdisjoint(follows):
-            limit = Applicability.UNSAFE
+            limit = Applicability.UNSAFE, _BROUGHT_UP
         for key in keys:
             limit = _lower(limit, self._grades[key])
         if limit is None:
             return replace(item, fix=None, remedy=item.fix.message)
-        if limit < item.fix.applicability:
-            return replace(item, fix=replace(item.fix, applicability=limit))
-        return item
+        return replace(item, fix=item.fix.lowered(*limit))
 
     def fixed(self, diagnostics: Iterable[Diagnostic], moves: Moves) -> None:
         """Note that these findings of a text have been fixed."""
         for item in diagnostics:
+            if item.fix is not None and item.fix.risk is not None:
+                self.risks[item.code, item.fix.risk] += 1
             open_keys = (k for k in self._keys(item, moves) if self._made[k] < self._wanted[k])
             key = next(open_keys, None)
             if key is None:
@@ -166,5 +172,5 @@ class Record:
         return [(item.code, p) for p in places if p.start < span.end and span.start < p.end]
 
 
-def _lower(one: Applicability | None, other: Applicability | None) -> Applicability | None:
-    return None if one is None or other is None else min(one, other)
+def _lower(one: _Grade | None, other: _Grade | None) -> _Grade | None:
+    return None if one is None or other is None else min(one, other, key=lambda grade: grade[0])

@@ -14,7 +14,7 @@ import ast
 import re
 import warnings
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, repeat
 from operator import attrgetter
@@ -33,7 +33,7 @@ from torchlint.conversion import (
 from torchlint.diagnostics import Span
 from torchlint.nodes import unchecked
 from torchlint.source import NEWLINE, with_line_feeds
-from torchlint.syntax import SyntaxTree, record
+from torchlint.syntax import Ground, SyntaxTree, record
 
 # What stands in front of the name of a function or class.
 _SIGN = re.compile(r"[\s\\]*([^\w\s\\]+=)")
@@ -53,7 +53,7 @@ class Outline(SyntaxTree):
         NotOutlinedError: the interpreter refuses the text, or it holds syntax that is not outlined.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, ground: Ground | None = None) -> None:
         self._lines = Lines(text)
         try:
             with warnings.catch_warnings(), unchecked():
@@ -64,11 +64,16 @@ class Outline(SyntaxTree):
             raise NotOutlinedError(type(error).__name__) from error
         self._cases = converter.cases
         self._read: dict[cst.CSTNode, dict[cst.CSTNode, Span]] = {}
-        super().__init__(text, root)
+        self._origins = converter.origins
+        super().__init__(text, root, ground)
+
+    def _numbered(self, nodes: Sequence[cst.CSTNode]) -> None:
+        super()._numbered(nodes)
         # Only the places are kept: the interpreter's tree takes as much memory as this one.
-        origins = map(converter.origins.get, self.order, repeat(_NOWHERE))
+        origins = map(self._origins.get, nodes, repeat(_NOWHERE))
         self._places = array("i", chain.from_iterable(map(_place, origins)))
         """Rows and columns of the start and the end of each node by its number; rows are 0 if unknown."""
+        del self._origins
 
     def _told(self, node: cst.CSTNode) -> tuple[int, int] | None:
         """Return from where to where a node reaches as the interpreter tells it; None if it does not."""

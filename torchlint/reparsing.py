@@ -186,7 +186,8 @@ def _piece(
     code, spans = record([*header, *statements, *footer], root.default_indent, root.default_newline)
     if code != text and code != f"{text}\n":
         return None
-    nodes, parents, by_type = walk(statements)
+    parents: dict[cst.CSTNode, cst.CSTNode] = {}
+    nodes, by_type = walk(statements, parents)
     indent = root.default_indent if cst.IndentedBlock in by_type else None
     return _Piece(text, tuple(statements), nodes, parents, by_type, spans, indent, header, footer)
 

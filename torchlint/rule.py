@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchlint.diagnostics import Fix, Frequency, Impact, Severity
+from torchlint.diagnostics import Fix, Frequency, Severity
 from torchlint.vocabulary import JoinedWords, Vocabulary, Words, parts
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Finding:
     ``related`` points at other nodes that explain the finding, with a short remark each. What is wrong may be
     ``at`` a place in a configuration file, which the node reads: then it is found in that file, and the fix
     edits it. ``slight`` is why little is at stake here, where the rule knows that it is less than usual, in a
-    few words: "impact: low, …". ``impact`` is the most that is, where the rule has no words for it.
-    ``frequency`` is how often the place runs by what it does, if nothing shows how often it is called.
+    few words: "impact: low, …". ``frequency`` is how often the place runs by what it does, if nothing shows
+    how often it is called.
     """
 
     node: cst.CSTNode
@@ -52,7 +52,6 @@ class Finding:
     related: tuple[tuple[cst.CSTNode, str], ...] = ()
     remedy: str | None = None
     at: Configured | None = None
-    impact: Impact = Impact.HIGH
     frequency: Frequency = Frequency.UNKNOWN
     slight: str | None = None
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import cache, reading, stopwatch
 from torchlint.cache import Cache
-from torchlint.diagnostics import UNTREATED, Diagnostic, Impact, Position, Span
+from torchlint.diagnostics import UNTREATED, Diagnostic, Impact, Position, Risks, Span
 from torchlint.documents import is_document
 from torchlint.options import LintSettings
 from torchlint.project.surroundings import Surroundings
@@ -138,7 +138,8 @@ class Result:
     ``later`` are those of them that other fixes brought up, and ``settled`` what they made needless;
     ``diff`` is a unified diff or None; ``written`` says whether the file was changed on disk. ``known`` are
     the fingerprints of findings that the baseline holds, ``silenced`` counts the findings that got a
-    comment, ``hidden`` those of too little impact. ``seconds`` is empty unless the time was measured.
+    comment, ``hidden`` those of too little impact. ``risks`` say why fixes that were made are unsafe.
+    ``seconds`` is empty unless the time was measured.
     """
 
     path: Path
@@ -152,6 +153,7 @@ class Result:
     later: Counter[str] = field(default_factory=Counter)
     settled: Counter[str] = field(default_factory=Counter)
     hidden: int = 0
+    risks: Risks = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -349,6 +351,7 @@ def _fixed(
         later=fixed.later,
         settled=fixed.settled,
         hidden=fixed.hidden,
+        risks=fixed.risks,
     )
     return result, done, fixed.found
 

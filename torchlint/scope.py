@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 
 class Advice(enum.Enum):
-    """What a run does with advice: tell it beside the findings, as findings, or instead of them."""
+    """What a run does with advice: tell it beside the findings, not at all, as findings, or instead of them.
 
-    ASIDE = enum.auto()
-    COUNTED = enum.auto()
-    ALONE = enum.auto()
+    The values of the first three are those of the option.
+    """
+
+    ASIDE = "aside"
+    OFF = "off"
+    COUNTED = "on"
+    ALONE = "alone"
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Scope:
         for item in diagnostics:
             if item.code in UNTREATED:
                 found.shown.append(item)
-            elif self.advice is Advice.ALONE and not item.advice:
+            elif self.advice is (Advice.OFF if item.advice else Advice.ALONE):
                 continue
             elif item.impact < self.impact:
                 hidden += self.acts_on(item)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from functools import cache, cached_property
-from itertools import chain
-from typing import TypeVar
+from itertools import chain, count
+from typing import NamedTuple, TypeVar
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
@@ -163,15 +163,19 @@ class Forest:
         self.order: dict[cst.CSTNode, int] = {}
         self.trees: dict[int, SyntaxTree] = {}
 
-    def plant(self, tree: SyntaxTree, rank: int) -> None:
-        """Take in the tree of the file with this rank."""
+    def take(self, tree: SyntaxTree, rank: int) -> None:
+        """Have a tree stand for the file with this rank; its nodes go into the tables of all."""
         self.uproot(rank)
         self.trees[rank] = tree
-        first = rank << RANK_SHIFT
-        self.parents.update(tree.parents)
-        self.order.update(zip(tree.order, map(first.__add__, tree.order.values()), strict=True))
         tree.parents, tree.order = self.parents, self.order
-        tree.forest, tree.rank, tree.first = self, rank, first
+        tree.forest, tree.rank, tree.first = self, rank, rank << RANK_SHIFT
+
+    def plant(self, tree: SyntaxTree, rank: int) -> None:
+        """Take in the tree of the file with this rank, which stood alone."""
+        parents, order = tree.parents, tree.order
+        self.take(tree, rank)
+        self.parents.update(parents)
+        self.order.update(zip(order, map(tree.first.__add__, order.values()), strict=True))
         for known in (tree._lasts, tree._positions, tree._climbs):
             known.clear()
 
@@ -190,36 +194,47 @@ class Forest:
         """Forget the trees of the files with these ranks, which nobody may ask any more."""
         for rank in ranks:
             vars(self.trees.pop(rank)).clear()
+        parents, order = self.parents, self.order
         left = [node for tree in self.trees.values() for same in tree._by_type.values() for node in same]
         # A table from which entries are taken one by one stays as large, and doubles once as many come again.
-        parents = {node: self.parents[node] for node in left if node in self.parents}
-        order = {node: self.order[node] for node in left}
-        self.parents.clear()
-        self.order.clear()
-        self.parents.update(parents)
-        self.order.update(order)
+        self.parents = {node: parents[node] for node in left if node in parents}
+        self.order = {node: order[node] for node in left}
+        for tree in self.trees.values():
+            tree.parents, tree.order = self.parents, self.order
 
     def rank(self, node: cst.CSTNode) -> int:
         """Return the rank of the file that a node belongs to."""
         return self.order[node] >> RANK_SHIFT
 
 
+class Ground(NamedTuple):
+    """The forest that a tree is made for, and the rank of its file there."""
+
+    forest: Forest
+    rank: int
+
+
 class SyntaxTree:
     """The parsed text of one file.
 
     ``parents`` maps every code node to the node that holds it; ``nodes(T)`` are the nodes of exactly
-    the types given, in source order; ``order`` numbers the nodes in source order.
+    the types given, in source order; ``order`` numbers the nodes in source order. With ``ground`` the tree
+    is made in the tables of other trees at once, instead of being planted among them.
 
     Raises:
         libcst.ParserSyntaxError: the text is not a Python program that LibCST can read.
     """
 
-    def __init__(self, text: str, root: cst.Module | None = None) -> None:
+    def __init__(self, text: str, root: cst.Module | None = None, ground: Ground | None = None) -> None:
         self.text = text
         if root is None:
             with unchecked():
                 root = cst.parse_module(text)
         self.root = root
+        self.forest: Forest | None = None
+        """The trees that it shares its numbers with; None as long as it stands alone."""
+        self.rank = self.first = 0
+        """The rank of its file among those, and the number of its root."""
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self.order: dict[cst.CSTNode, int] = {}
         self._by_type: dict[type, list[cst.CSTNode]] = {}
@@ -231,15 +246,17 @@ class SyntaxTree:
         self._climbs: dict[frozenset[type], dict[cst.CSTNode, cst.CSTNode]] = {}
         self._kinds: dict[tuple[type, ...], frozenset[type]] = {}
         self.effort = Effort()
-        self.forest: Forest | None = None
-        """The trees that it shares its numbers with; None as long as it stands alone."""
-        self.rank = self.first = 0
-        """The rank of its file among those, and the number of its root."""
+        if ground is not None:
+            ground.forest.take(self, ground.rank)
         self._walk()
 
     def _walk(self) -> None:
-        nodes, self.parents, self._by_type = walk([self.root])
-        self.order = dict(zip(nodes, range(len(nodes)), strict=True))
+        nodes, self._by_type = walk([self.root], self.parents)
+        self._numbered(nodes)
+
+    def _numbered(self, nodes: Sequence[cst.CSTNode]) -> None:
+        """Give the nodes, which are all that there are, their numbers in source order."""
+        self.order.update(zip(nodes, count(self.first), strict=False))
 
     def mentions(self, words: str) -> bool:
         """Return whether the file contains ``words``, in code or in strings."""
@@ -716,13 +733,12 @@ def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:
 
 
 def walk(
-    roots: Sequence[cst.CSTNode],
-) -> tuple[list[cst.CSTNode], dict[cst.CSTNode, cst.CSTNode], dict[type, list[cst.CSTNode]]]:
-    """Return the code nodes of some trees in source order, what holds each but the roots,
-    and the nodes by type.
+    roots: Sequence[cst.CSTNode], parents: dict[cst.CSTNode, cst.CSTNode]
+) -> tuple[list[cst.CSTNode], dict[type, list[cst.CSTNode]]]:
+    """Return the code nodes of some trees in source order, and by type; what holds each but the roots
+    is added to ``parents``.
     """
     nodes: list[cst.CSTNode] = []
-    parents: dict[cst.CSTNode, cst.CSTNode] = {}
     by_type: defaultdict[type, list[cst.CSTNode]] = defaultdict(list)
     stack: list[cst.CSTNode] = list(reversed(roots))
     pop, push, take = stack.pop, stack.append, nodes.append
@@ -744,7 +760,7 @@ def walk(
             else:
                 parents[child] = node
                 push(child)
-    return nodes, parents, by_type
+    return nodes, by_type
 
 
 def record(nodes: Sequence[cst.CSTNode], indent: str, newline: str) -> tuple[str, dict[cst.CSTNode, Span]]:

@@ -380,7 +380,7 @@ def _message_problems(diagnostic: Diagnostic) -> Iterator[str]:
     if diagnostic.help is None:
         yield f"it does not say which edit satisfies the rule: {diagnostic.message!r}"
     else:
-        texts.append(diagnostic.help)
+        texts += [diagnostic.help, *([diagnostic.fix.risk] if diagnostic.fix and diagnostic.fix.risk else [])]
         if not diagnostic.help[:1].isupper():
             yield f"the help does not begin with a capital: {diagnostic.help!r}"
     for text in texts:
@@ -396,6 +396,10 @@ def _fix_problems(source: Source, diagnostic: Diagnostic) -> Iterator[str]:
     declared = Applicability[rule.fix.upper()] if rule.fix != "none" else Applicability.DISPLAY
     if offered.applicability > declared:
         yield f"the fix is {offered.applicability.label}, the rule declares {rule.fix!r}"
+    if (offered.applicability is Applicability.UNSAFE) != bool(offered.risk):
+        yield f"an unsafe fix has a reason, and no other fix: {offered.message!r}, {offered.risk!r}"
+    if offered.risk and (offered.risk[:1].isupper() or len(offered.risk) > _LONGEST_RISK):
+        yield f"not a few words in lower case: {offered.risk!r}"
     text = source.text
     try:
         changed = apply(text, offered.edits)
@@ -410,6 +414,9 @@ def _fix_problems(source: Source, diagnostic: Diagnostic) -> Iterator[str]:
         yield f"the fix leaves more blank lines than there were: {offered.message!r}"
     if _compiles(text) and not _compiles(changed):
         yield f"the fix breaks the program: {offered.message!r}"
+
+
+_LONGEST_RISK = 100
 
 
 def _keeps_the_rest(before: str, after: str, edits: Sequence[Edit]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -350,6 +351,46 @@ def read(where: Path) -> None:
         click.echo(f"{name:7}{row.read:6d}{change:>9}{true:>7}{wrong:>8}{agreed:>9}")
     packages_read = len({each.package for each in found})
     click.echo(f"{len(found)} findings in {packages_read} packages")
+
+
+@main.command()
+@_FOLDER
+@click.option("--download", is_flag=True, help="Get the releases that are missing with pip.")
+@click.option(
+    "--package", "only", multiple=True, metavar="NAME", help="Only releases of this package; may be repeated."
+)
+@click.option("--lost", is_flag=True, help="Also list what was to change and is not reported by default.")
+def reread(folder: Path, download: bool, only: Sequence[str], lost: bool) -> None:
+    """Where the findings stand today that people have read, in the releases that lie in a folder.
+
+    One release after the other: some 600, most of them in a few seconds.
+    """
+    read = [each for table in readings.tables() for each in readings.readings(table)]
+    read = [each for each in read if not only or each.package in only]
+    if download:
+        folder.mkdir(parents=True, exist_ok=True)
+        for release in readings.releases(read, folder):
+            try:
+                packages.get([release], folder)
+            except subprocess.CalledProcessError:
+                _report(f"not there: {release.name}-{release.version}")
+    standing: list[tuple[readings.Reading, str]] = []
+    for release, here in readings.again(read, folder):
+        counts = Counter(where for _, where in here)
+        _report(f"{release.name}-{release.version}: {counts[readings.DEFAULT]} of {len(here)} by default")
+        standing += here
+    click.echo(f"{'':20}{'read':>6}{'change':>9}{'true':>7}{'wrong':>8}")
+    for family, chosen in (("TL2", True), ("others", False)):
+        for where in readings.STANDINGS:
+            rows = [e for e, now in standing if now == where and e.rule.startswith("TL2") is chosen]
+            row = readings.tally(rows)
+            shares = (f"{part / (row.read or 1):.0%}" for part in (row.change, row.true, row.wrong))
+            change, true, wrong = shares
+            click.echo(f"{family:9}{where:11}{row.read:6d}{change:>9}{true:>7}{wrong:>8}")
+    if lost:
+        for each, now in standing:
+            if each.verdict == readings.CHANGE and now != readings.DEFAULT:
+                click.echo(f"{each.package}-{each.version} {each.place} {each.rule} {now}: {each.why}")
 
 
 @main.command()

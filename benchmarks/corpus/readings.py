@@ -5,18 +5,29 @@ finding that is right and not worth a change, ``wrong`` for one that is not so, 
 followed. Where the two differ, what stands is in the column ``settled``: the less favourable verdict, unless
 somebody has looked at both once more; else that is empty.
 Where only one person has read, ``second`` is empty.
+
+`again` tells which of them are still reported, and so what a change of impact costs and gains: a finding to
+change that is gone, or of low impact, is lost.
 """
 
 from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from benchmarks.corpus.findings import diagnostics
+from benchmarks.corpus.packages import Package
 
 FILE = Path(__file__).with_name("readings.tsv")
 CHANGE, TRUE, WRONG = VERDICTS = ("change", "true", "wrong")
+DEFAULT, LOW, GONE = STANDINGS = ("default", "low", "gone")
+"""Where a finding stands today: reported at default settings, at low impact only, not at all."""
 COLUMNS = (
     "package",
     "version",
@@ -105,3 +116,63 @@ def by_rule(found: Sequence[Reading]) -> dict[str, Tally]:
         code: tally([each for each in found if each.rule == code])
         for code in sorted({each.rule for each in found})
     }
+
+
+def tables() -> list[Path]:
+    """Return the tables of readings, as they lie beside this file."""
+    return sorted(FILE.parent.glob("readings*.tsv"))
+
+
+def releases(found: Iterable[Reading], folder: Path) -> list[Package]:
+    """Return the releases that were read, as they are (or will be) unpacked under a folder; no scripts."""
+    read = dict.fromkeys(
+        (canonicalize_name(each.package), each.version) for each in found if each.version[:1].isdigit()
+    )
+    return [Package(name, version, folder / f"{name}-{version}") for name, version in read]
+
+
+def again(found: Sequence[Reading], folder: Path) -> Iterator[tuple[Package, list[tuple[Reading, str]]]]:
+    """Yield the findings of each release that lies in a folder (``timm-1.0.31``), and where each stands now.
+
+    One release after the other, each as a whole project, of which only the files that were read are linted.
+    What is in none of its files is left out.
+    """
+    for release in releases(found, folder):
+        root = release.folder.resolve()
+        if not root.is_dir():
+            continue
+        sources: dict[str, list[Path]] = {}
+        for path in root.rglob("*.py"):
+            sources.setdefault(path.name, []).append(path)
+        here: dict[Reading, Path] = {}
+        for each in found:
+            if (canonicalize_name(each.package), each.version) != (release.name, release.version):
+                continue
+            if (source := _source(each, sources)) is not None:
+                here[each] = source
+        paths = list(dict.fromkeys(here.values()))
+        options = ["--select", "ALL", "--impact", "low", "--advice", "off", "--jobs", "1"]
+        items = diagnostics(root, options, paths=paths) if paths else []
+        yield release, [(each, _standing(each, path, items)) for each, path in here.items()]
+
+
+def _source(reading: Reading, sources: dict[str, list[Path]]) -> Path | None:
+    """Return the file of a reading: an archive may have one more folder around it, or one less."""
+    wanted = PurePosixPath(reading.place.rpartition(":")[0]).parts[::-1]
+
+    def alike(path: Path) -> int:
+        return next((i for i, (a, b) in enumerate(zip(path.parts[::-1], wanted, strict=False)) if a != b), 99)
+
+    return max(sources.get(wanted[0], ()), key=alike, default=None) if wanted else None
+
+
+def _standing(reading: Reading, path: Path, items: Sequence[dict[str, Any]]) -> str:
+    """Return where a finding stands among what is reported now; a line may have moved by one."""
+    row = int(reading.place.rpartition(":")[2])
+    impacts = {
+        item["impact"]
+        for item in items
+        if item["code"] == reading.rule and Path(item["filename"]) == path
+        if abs(item["location"]["row"] - row) <= 1
+    }
+    return GONE if not impacts else LOW if impacts == {"low"} else DEFAULT

@@ -43,7 +43,17 @@ def fixed(
     shutil.copytree(sources, tree, symlinks=True)
     command = [
         *(sys.executable, "-m", "torchlint", "check", "--fix-only", "--show-fixes", "--exit-zero"),
-        *("--isolated", "--no-cache", "--no-respect-gitignore", "--jobs", "1", "--impact", "low", "--advice"),
+        *(
+            "--isolated",
+            "--no-cache",
+            "--no-respect-gitignore",
+            "--jobs",
+            "1",
+            "--impact",
+            "low",
+            "--advice",
+            "on",
+        ),
         *("--target-torch", str(target)),
         *(["--unsafe-fixes"] if unsafe else []),
         *([] if only is None else ["--fixable", ",".join(sorted(only))]),

@@ -97,7 +97,12 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     yield Finding(
         node,
         f"autograd does not detect in-place changes to `{name}.data`; use `.detach()`",
-        fix=unsafe(module, "Use `.detach()`", replace(module, node, f"{name}.detach()")),
+        fix=unsafe(
+            module,
+            "Use `.detach()`",
+            replace(module, node, f"{name}.detach()"),
+            risk="the backward pass raises an error if the values are changed in place before it",
+        ),
         remedy="Use `.detach()`",
     )
 

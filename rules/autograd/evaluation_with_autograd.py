@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import add_decorator, dissolve_in, safe, spell, unsafe, wrap, wrap_with
+from torchlint.fixes import add_decorator, dissolve_in, graded, spell, wrap, wrap_with
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.backpropagation import Backpropagation
@@ -122,11 +122,15 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
         spelling = spell(module, "torch.no_grad", function)
         if spelling is None:
             return None
-        noticed = suspends or _kept_for_training(module) or module.mentions(*_LOOKS_INTO_FUNCTIONS)
-        make = unsafe if region.escapes or noticed else safe
+        risk = _risk(module, region)
+        if risk is None and suspends:
+            risk = "a generator runs between its steps with the grad mode of whoever resumes it"
+        if risk is None and module.mentions(*_LOOKS_INTO_FUNCTIONS):
+            risk = "the program looks into its functions, and finds the decorated one"
         decorator = add_decorator(module, function, f"{spelling.text}()")
         needless = dissolve_in(module, (function.body,), lambda block: _is_off(module, block, function))
-        return make(module, f"Add `@{spelling.text}()`", decorator, needless, spelling.edits)
+        told = f"Add `@{spelling.text}()`"
+        return graded(module, told, decorator, needless, spelling.edits, risk=risk)
     if not region.statements or any(_suspends(module, statement) for statement in region.statements):
         return None
     if region.training is not None:
@@ -137,14 +141,22 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
         argument = ""
     if spelling is None:
         return None
-    make = unsafe if region.escapes or _kept_for_training(module) else safe
     header = f"with {spelling.text}({argument}):"
     if region.training is not None:
         wrapped = wrap(module, region.statements, header)
     else:
         around = module.function(region.statements[0])
         wrapped = wrap_with(module, region.statements, header, lambda block: _is_off(module, block, around))
-    return make(module, f"Wrap in `{header}`", wrapped, spelling.edits)
+    return graded(module, f"Wrap in `{header}`", wrapped, spelling.edits, risk=_risk(module, region))
+
+
+def _risk(module: Module, region: Region) -> str | None:
+    """Return what could miss the graph that a region no longer records."""
+    if region.escapes:
+        return "a result leaves this code, and may be backpropagated through elsewhere"
+    if _kept_for_training(module):
+        return "the program keeps results for a later backward pass, or depends on whether they have a graph"
+    return None
 
 
 def _is_off(module: Module, block: cst.With, function: cst.CSTNode | None) -> bool:

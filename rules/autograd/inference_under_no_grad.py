@@ -82,7 +82,13 @@ def inference_under_no_grad(node: cst.With | cst.Decorator, module: Module) -> I
     fix = None
     if spelling is not None:
         code = spelling.text if isinstance(held, cst.Call) else f"{spelling.text}()"
-        fix = unsafe(module, f"Use `{spelling.text}()`", replace(module, switch, code), spelling.edits)
+        fix = unsafe(
+            module,
+            f"Use `{spelling.text}()`",
+            replace(module, switch, code),
+            spelling.edits,
+            risk="tensors made in inference mode raise an error if autograd needs them later",
+        )
     yield Finding(
         held,
         "`torch.no_grad()` still tracks views and tensor versions; use `torch.inference_mode()`",

@@ -19,6 +19,7 @@ from torchlint.semantics.conventions import OTHER_FRAMEWORKS, uses_torch
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.graphtexts import texts_of_graphs
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
@@ -36,7 +37,6 @@ from torchlint.semantics.wholeprogram import calls_shown
 from .dropped import drops_graph
 from .monitoringpasses import MonitoringPasses, with_reads
 from .retention import handed_in, kept
-from .texts import texts_of_graphs
 from .untrained import Untrained, trained_makers
 
 _NO_MODEL = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.TRANSFORM, Role.PREPROCESSING)
@@ -151,7 +151,7 @@ class NoGradRegions(Part):
         """
         if not self._evaluates(call):
             if not self._trains:
-                return self._of_untrained(call) if Untrained.of(self.module).trains_elsewhere else None
+                return self._of_untrained(call) or self._of_dropped(call) if self._trains_in_program else None
             return self._of_untrained(call) or self._of_dropped(call) or self._in_both_modes(call)
         function = self.module.function(call)
         if is_test(self.module):
@@ -270,6 +270,11 @@ class NoGradRegions(Part):
         statement = self.tree.statement(call)
         statements = (statement,) if self._stands_alone(call, statement) else ()
         return Region(None, statements, escapes=True, untrained=True)
+
+    @cached_property
+    def _trains_in_program(self) -> bool:
+        """Whether this file, or another one of the program, computes gradients."""
+        return self._trains or Untrained.of(self.module).trains_elsewhere
 
     def _of_dropped(self, call: cst.Call) -> Region | None:
         """Return the code of a pass whose graph the program drops, beside training or in the middle of it."""
@@ -521,7 +526,7 @@ class NoGradRegions(Part):
         constructor of the class that keeps it.
         """
         function = self.module.function(call)
-        if not isinstance(function, cst.FunctionDef) or not self._sets_up_for_use:
+        if not isinstance(function, cst.FunctionDef) or not self._set_to_evaluation:
             return False
         model, owner = call.func, self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
@@ -531,7 +536,8 @@ class NoGradRegions(Part):
             self.module.names.module_scope
         ):
             return False
-        if (self.tree.source(model), home) not in self._set_to_evaluation:
+        # Whether the file trains is asked last, since all that it calls has to be known for that.
+        if (self.tree.source(model), home) not in self._set_to_evaluation or not self._sets_up_for_use:
             return False
         if self._is_of_serving_program(owner or function):
             return True
@@ -561,8 +567,8 @@ class NoGradRegions(Part):
     def _set_to_evaluation(self) -> frozenset[tuple[str, cst.ClassDef | None]]:
         """What is put into evaluation mode where the file is imported, or an object of a class is made."""
         found = set()
-        for call in self.tree.nodes(cst.Call):
-            if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "eval" or call.args:
+        for call in self.tree.calls_by_name.get("eval", ()):
+            if not isinstance(call.func, cst.Attribute) or call.args:
                 continue
             function = self.module.function(call)
             owner = None
@@ -585,6 +591,9 @@ class NoGradRegions(Part):
         The model has to be of a class that is known, or one that is given weights here: wrappers see to the
         grad mode themselves.
         """
+        function = self.module.function(call)
+        if function is not None and self.module.classes.owner(function) is not None:
+            return False  # which is told at once, and whether the file trains is not
         if not self._only_uses_weights or not self._is_of_script(call):
             return False
         model = self.module.value(call.func)

@@ -9,7 +9,7 @@ from itertools import product
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import replace, safe, unsafe
+from torchlint.fixes import graded, replace, unsafe
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module
@@ -163,18 +163,21 @@ def _is_own_name(module: Module, name: str, owner: Value) -> bool:
 def _respelt(module: Module, node: cst.Attribute, owner: Value, assignment: cst.Assign | None) -> Fix | None:
     message = "Use `requires_grad`"
     if assignment is None:
-        return unsafe(module, message, replace(module, node.attr, "requires_grad"))
+        return unsafe(module, message, replace(module, node.attr, "requires_grad"), risk=_IN_EFFECT)
     wanted = module.value(assignment.value).constant
     if owner.kind is Kind.MODULE:
         if len(assignment.targets) > 1:
             return None
         code = f"{module.source(node.value)}.requires_grad_({module.source(assignment.value)})"
-        return unsafe(module, f"Replace with `{code}`", replace(module, assignment, code))
+        return unsafe(module, f"Replace with `{code}`", replace(module, assignment, code), risk=_IN_EFFECT)
     if owner.graph is Graph.ATTACHED and not owner.leaf and wanted is not True:
         return None
     idle = wanted is False and owner.kind is Kind.TENSOR and owner.graph is Graph.DETACHED and not owner.leaf
-    make = safe if idle and _all_reached(module, node.attr.value) else unsafe
-    return make(module, message, replace(module, node.attr, "requires_grad"))
+    risk = None if idle and _all_reached(module, node.attr.value) else _IN_EFFECT
+    return graded(module, message, replace(module, node.attr, "requires_grad"), risk=risk)
+
+
+_IN_EFFECT = "the attribute had no effect so far, so that other parameters may be trained or frozen now"
 
 
 def _remedy(module: Module, node: cst.Attribute, owner: Value, assignment: cst.Assign | None) -> str:

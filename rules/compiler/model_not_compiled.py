@@ -116,7 +116,12 @@ def _fix(module: Module, models: tuple[Trained, ...]) -> Fix | None:
     if not module.target.at_least("2.0") or _replicated(module):
         return None
     edits = [_compile(module, model) for model in models]
-    return unsafe(module, "Compile the model", *edits)
+    return unsafe(
+        module,
+        "Compile the model",
+        *edits,
+        risk="compilation takes time at first and for new shapes, and results change in the last digits",
+    )
 
 
 def _replicated(module: Module) -> bool:

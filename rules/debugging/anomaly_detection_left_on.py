@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import remove_statement, safe, unsafe, unset_argument
+from torchlint.fixes import graded, remove_statement, safe, unset_argument
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
@@ -112,8 +112,12 @@ def _switched_off(module: Module) -> bool:
 
 def _fix(module: Module, call: cst.Call) -> Fix | None:
     edits = remove_statement(module, call)
-    grade = unsafe if _errors_are_caught(module) or module.mentions("is_anomaly_enabled") else safe
-    return grade(module, "Remove the call", edits)
+    risk = None
+    if _errors_are_caught(module):
+        risk = "the program catches errors of the backward pass, and a NaN no longer raises one"
+    elif module.mentions("is_anomaly_enabled"):
+        risk = "the program asks whether anomaly detection is on"
+    return graded(module, "Remove the call", edits, risk=risk)
 
 
 def _errors_are_caught(module: Module) -> bool:

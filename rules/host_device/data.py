@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.fixes import add_argument, filled_by_callers, remove_argument, replace, safe, unsafe
-from torchlint.semantics.evidence import accelerated, on_device
+from torchlint.fixes import add_argument, filled_by_callers, graded, remove_argument, replace
+from torchlint.semantics.evidence import accelerated, default_device_changes, on_device
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.origins import computed_elsewhere
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
@@ -122,15 +121,18 @@ def made_and_sent(module: Module, call: cst.Call, data: cst.BaseExpression) -> F
     device = next((a for a in call.args if a.keyword is not None and a.keyword.value == "device"), None)
     if device is None or given_as(call, "requires_grad", None) is not None:
         return None
-    removal = remove_argument(module, device)
-    if any("#" in module.tree.text[edit.span.start : edit.span.end] for edit in removal):
+    if default_device_changes(module):
+        hosted = replace(module, device.value, '"cpu"')
+    else:
+        hosted = remove_argument(module, device)
+    if hosted is None or any("#" in module.tree.text[edit.span.start : edit.span.end] for edit in hosted):
         return None
     end = module.tree.span(call).end
     moved = (Edit(Span(end, end), f".to({module.source(device.value)}, non_blocking=True)"),)
     # What `as_tensor` takes over may be pinned, and written to while the copy is on its way.
     copied = _is_tensor(module, call) or module.value(data).kind in (Kind.LIST, Kind.TUPLE, Kind.SHAPE)
     certain = copied or _certainly_pageable(module, data)
-    return _grade(module, certain=certain)(module, _COPY, removal, moved)
+    return graded(module, _COPY, hosted, moved, risk=_risk(module, certain=certain))
 
 
 def copied_like(module: Module, copy: cst.Call) -> str | None:
@@ -157,15 +159,16 @@ def sent_ahead(module: Module, copy: cst.Call, source: cst.BaseExpression) -> Fi
     else:
         edits = add_argument(module, copy, "True", keyword="non_blocking")
     certain = _certainly_pageable(module, source) and not filled_by_callers(module, given)
-    return _grade(module, certain=certain)(module, _COPY, edits)
+    return graded(module, _COPY, edits, risk=_risk(module, certain=certain))
 
 
 def _certainly_pageable(module: Module, source: cst.BaseExpression) -> bool:
     """Return whether a tensor is in pageable memory whoever calls the functions that it is given to.
 
     Others may pass one in pinned memory, or one on the device for a copy to the host, which reads it early.
+    The same happens to one that is made on a default device.
     """
-    pageable = module.value(source).memory is Memory.PAGEABLE
+    pageable = module.value(source).memory is Memory.PAGEABLE and not default_device_changes(module)
     return pageable and not some(_passed_by_others(module, source))
 
 
@@ -178,11 +181,13 @@ def _passed_by_others(module: Module, node: cst.CSTNode, path: Path) -> bool | N
     return True if isinstance(function, cst.FunctionDef) and not calls_shown(module, function) else None
 
 
-def _grade(module: Module, *, certain: bool) -> Callable[..., Fix | None]:
-    """Return what makes the fix: a safe one,
-    if that much is certain and the accelerator orders its copies.
+def _risk(module: Module, *, certain: bool) -> str | None:
+    """Return what could read or change data too early,
+    if it is not certainly pageable or the accelerator does not order its copies.
     """
-    return safe if certain and Loaders.of(module).pinning_helps else unsafe
+    if not certain:
+        return "data in pinned memory must not change before the copy has ended"
+    return None if Loaders.of(module).pinning_helps else "not every accelerator waits for the copy by itself"
 
 
 _COPY = "Copy with `non_blocking=True`"

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Frequency, Impact
+from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.repetition import frequency
-from torchlint.semantics.sinks import is_target
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, verdicts
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import written_arguments
+from torchlint.semantics.synchronisation import only_on_failure, written_arguments
 from torchlint.semantics.values import Kind
 
 from .needs import Need, needed_on_host
 from .neighbours import beside_staying_wait
 from .numbers import gone_through
 from .remedies import counter_of, now_and_then
-from .stakes import in_server, leaves_loop, slight
+from .stakes import AS_SIZE, BESIDE, DECIDES, in_server, leaves_loop, slight
 from .waits import waits_within
 
 if TYPE_CHECKING:
@@ -70,25 +70,47 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
     parent = module.tree.parent(tensor)
     call = tensor if isinstance(tensor, cst.Call) else parent
     asserts = isinstance(call, cst.Call) and module.qualified(call.func) in _ASSERTING
-    return Outcome.CHECK if asserts else None
+    return Outcome.CHECK if asserts or _is_only_checked(module, tensor) else None
 
 
-def at_stake(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> Impact:
-    """Return the most that is at stake: little where the host needs the decision,
-    or no simple edit spares it.
+def _is_only_checked(module: Module, number: cst.BaseExpression) -> bool:
+    """Return whether all that becomes of a number is that a check asks for it:
+    ``top = ids.max().item()``, and then ``if top >= size: raise IndexError(top)``.
     """
+    return verdicts(module, number, _is_check) == {True}
+
+
+def _is_check(module: Module, use: Use) -> Verdict[bool]:
+    """Return whether a use is the condition of a check; nothing of what its error says."""
+    if only_on_failure(module, use.node):
+        return ()
+    match use.kind:
+        case UseKind.ASSIGNED:
+            return ONWARD
+        case UseKind.TESTED if isinstance(use.by, (cst.If, cst.Assert)):
+            return isinstance(use.by, cst.Assert) or _only_raises(use.by.body)
+        case UseKind.OPERAND | UseKind.COMPARED | UseKind.CHOICE | UseKind.TESTED:
+            return Standing(use.by) if isinstance(use.by, cst.BaseExpression) else False
+    return False
+
+
+def slight_decision(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> str | None:
+    """Return why little is at stake: the host needs the decision, or no simple edit spares it."""
     spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
     # A message is as good every hundred steps. A check that ends the program is there to end it at once.
     branch = module.flow.condition(tensor)
     reports = what is Outcome.GUARD or (isinstance(branch, cst.If) and _only_reports(module, branch))
     trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS) and _is_counted(module, tensor, hot)
-    spared = spared and not begins_with_waits(module, tensor) and not _chooses_size(module, tensor)
-    spared = spared and not beside_staying_wait(module, tensor, hot)
-    if spared or (reports and trains):
-        return Impact.HIGH
+    why = None if spared else "no simple edit moves the decision to the device"
+    if why is None and (begins_with_waits(module, tensor) or beside_staying_wait(module, tensor, hot)):
+        why = BESIDE
+    elif why is None and _chooses_size(module, tensor):
+        why = AS_SIZE
+    if why is None or (reports and trains):
+        return None
     # What Python does next cannot wait. Only servers are rid of that, at the cost of another design.
     acts = what is Outcome.ACTION and not in_server(module, tensor)
-    return Impact.LOW if acts else slight(module, tensor)
+    return DECIDES if acts else slight(module, tensor, why)
 
 
 def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:

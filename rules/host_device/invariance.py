@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import insert_before, remove_statement, replace, safe, unsafe
+from torchlint.fixes import graded, insert_before, remove_statement, replace, unsafe
 from torchlint.semantics.api.families import LAYERS_WITHOUT_PARAMETERS
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.flow.graph import FUNCTIONS
@@ -251,9 +251,11 @@ def hoisted(module: Module, repeated: Repeated) -> Fix | None:
     message = f"Move `{root.value}` once before the loop"
     value = bindings[0].value
     alone = value is not None and not bindings[0].path and fresh(module, value)
-    if worst is Fate.READ and alone and module.value(moved).graph is Graph.DETACHED:
-        return safe(module, message, above, edits)
-    return unsafe(module, message, above, edits)
+    only_read = worst is Fate.READ and alone and module.value(moved).graph is Graph.DETACHED
+    return graded(module, message, above, edits, risk=None if only_read else _SHARED)
+
+
+_SHARED = "every iteration gets the same tensor, so that changes to it, or its graph, carry over"
 
 
 def _statement_hoisted(module: Module, call: cst.Call, loop: cst.For | cst.While) -> Fix | None:
@@ -266,7 +268,13 @@ def _statement_hoisted(module: Module, call: cst.Call, loop: cst.For | cst.While
         if isinstance(call.func, cst.Attribute)
         else "Move it once"
     )
-    return unsafe(module, message, above, remove_statement(module, parent))
+    return unsafe(
+        module,
+        message,
+        above,
+        remove_statement(module, parent),
+        risk="it moves even if the loop never runs, and changes to it carry over to the next iteration",
+    )
 
 
 def _root(node: cst.BaseExpression) -> cst.BaseExpression:

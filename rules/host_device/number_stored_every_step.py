@@ -92,8 +92,8 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
         return
     message = f"storing this number blocks on a host-to-device copy {often(hot)}"
     remedy = as_spelt(module, node, _filled_on_device(module, node, store))
-    fix, impact = filled_in_place(module, node, store), slight(module, node)
-    yield Finding(store.number, message, fix, related=trail(hot), remedy=remedy, impact=impact)
+    fix, little = filled_in_place(module, node, store), slight(module, node, "it copies a single number")
+    yield Finding(store.number, message, fix, related=trail(hot), remedy=remedy, slight=little)
 
 
 def _filled_on_device(module: Module, node: cst.Subscript, store: Store) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit, Fix, Impact, Span
+from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import add_argument, unsafe
 from torchlint.messages import trail
 from torchlint.rule import WARNING, Finding, rule
@@ -72,8 +72,9 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     or wait for an event. If the tensor is created in every step, `.pin_memory()` or `pin_memory=True` is
     enough. The batches of a loader are pinned by the loader (TL102).
 
-    Findings are of low impact where the program does not show that the tensor is larger than 1 MB. In servers
-    and decoding loops they count as any other.
+    Findings are of low impact where the program does not show that the tensor is larger than 1 MB, and left
+    out where Python lists its numbers, which takes longer than such a copy. In servers and decoding loops
+    they count as any other.
 
     ## Fix safety
 
@@ -103,16 +104,19 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
         message = "this `non_blocking` copy from pageable memory blocks the host if it is large (over 1 MB)"
     else:
         message = "this `non_blocking` copy from pageable memory blocks the host because it is large"
-    impact = Impact.HIGH if large else slight(module, call)
+    little = None if large else slight(module, call, "its size is not known")
+    made = factory(module, source)
+    if little is not None and made is not None and _of_python(module, made.call):
+        return  # so many numbers would take Python longer to list than the copy takes
     if computed_from_kernels(module, source):
-        yield Finding(call, message, related=trail(hot), remedy=COMPUTED, impact=impact)
+        yield Finding(call, message, related=trail(hot), remedy=COMPUTED, slight=little)
         return
     gaps = isinstance(source, cst.Subscript) and module.value(source.value).memory is Memory.PINNED
     fix = None if gaps or _may_stay_on_host(module, call) else _pinned(module, source)
     remedy = _WHOLE if gaps else _STAGING
     if (helper := async_helper(module)) is not None:
         fix, remedy = None, f"Copy with {helper}"
-    yield Finding(call, message, fix, related=trail(hot), remedy=remedy, impact=impact)
+    yield Finding(call, message, fix, related=trail(hot), remedy=remedy, slight=little)
 
 
 def _is_pageable(module: Module, source: cst.BaseExpression) -> bool:
@@ -164,11 +168,15 @@ def _pinned(module: Module, source: cst.BaseExpression) -> Fix | None:
     made = factory(module, source)
     created = made.call if made is not None and made.name == "torch.tensor" else None
     if created is source and _of_python(module, created):
-        return unsafe(module, message, add_argument(module, created, "True", keyword="pin_memory"))
+        edits = add_argument(module, created, "True", keyword="pin_memory")
+        return unsafe(module, message, edits, risk=_NEEDS_ACCELERATOR)
     if not module.tree.takes_dot(source):
         return None
     end = module.tree.outer_span(source).end
-    return unsafe(module, message, (Edit(Span(end, end), ".pin_memory()"),))
+    return unsafe(module, message, (Edit(Span(end, end), ".pin_memory()"),), risk=_NEEDS_ACCELERATOR)
+
+
+_NEEDS_ACCELERATOR = "pinning fails on a machine without an accelerator, and gains nothing for small tensors"
 
 
 def _of_python(module: Module, made: cst.Call) -> bool:

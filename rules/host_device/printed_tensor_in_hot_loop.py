@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.rules.host_device.purpose import stake, writes_results
+from torchlint.rules.host_device.purpose import slight_wait, writes_results
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
@@ -17,6 +17,7 @@ from torchlint.semantics.synchronisation import WRITERS, only_on_failure, writte
 
 from .needs import followed_at_each_step, needed_on_host
 from .remedies import callee, counts_rounds, inline, now_and_then, without_graph
+from .stakes import NEEDED, ON_BAR
 from .waits import after_a_decision, waiting_place
 
 _SHORT = 24
@@ -92,8 +93,9 @@ def printed_tensor_in_hot_loop(
     named = needed_on_host(module, node) is not None
     message = f"{_writing(module, node, tensor)} {when(module, hot)}"
     remedy = _BY_NUMBER if named else _remedy(module, tensor, hot)
-    impact = stake(module, node, slight=named or followed_at_each_step(module, tensor))
-    yield Finding(node, message, related=trail(hot), remedy=remedy, impact=impact)
+    why = NEEDED if named else ON_BAR if followed_at_each_step(module, tensor) else None
+    little = slight_wait(module, node, why)
+    yield Finding(node, message, related=trail(hot), remedy=remedy, slight=little)
 
 
 _BY_NUMBER = "Name it by a number that the host has already, such as the step or the index of the sample"

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
+from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
 from torchlint.semantics.comments import Topic, says, speaks_of
 from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import conversion, host_copy
@@ -35,12 +37,34 @@ if TYPE_CHECKING:
     from torchlint.semantics.places import Hot
 
 
-def stake(module: Module, node: cst.CSTNode, *, slight: bool) -> Impact:
-    """Return the most that is at stake in a wait: less for a ``slight`` one,
-    which its author could hardly spare.
+def slight_wait(module: Module, node: cst.CSTNode, why: str | None) -> str | None:
+    """Return why little is at stake in a wait which its author could hardly spare, for a reason given;
+    None where that is not so.
     """
-    slight = slight or _only_without(module, node)
-    return stakes.slight(module, node) if slight else Impact.HIGH
+    if why is None and _only_without(module, node):
+        why = "only runs where a default is taken away"
+    if why is None and _answers_evaluation(module, node):
+        why = "an evaluation calls the function for its result"
+    return stakes.slight(module, node, why) if why is not None else None
+
+
+def _answers_evaluation(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether a function that the loop of an evaluation calls waits once for each batch,
+    or for each entry of a dict that it returns.
+
+    Such a function gives its callers Python numbers or arrays by its interface, which would have to change
+    for them all.
+    """
+    hot = places.hot(module, node)
+    if hot is None or not hot.path or not all(map(_goes_through_entries, module.flow.loops(node))):
+        return False
+    return frequency(module, node) is Frequency.BATCH
+
+
+def _goes_through_entries(loop: Loop) -> bool:
+    """Return whether a loop or comprehension goes through the entries of a dict."""
+    iterable = iterable_of(loop)
+    return isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys")
 
 
 def _only_without(module: Module, node: cst.CSTNode) -> bool:

@@ -16,9 +16,10 @@ from torchlint.semantics.values import Kind
 
 from .invariance import Repeated, hoisted, needless_move
 from .neighbours import beside_staying_wait
-from .purpose import stake
+from .purpose import slight_wait
 from .remedies import inline, step_of
 from .roundtrips import MOVES, copied_back_from
+from .stakes import BESIDE
 from .waits import waiting_place
 
 
@@ -106,8 +107,9 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
             trail(repeated.hot),
         )
         remedy = _remedy(module, call, repeated)
-        impact = stake(module, call, slight=beside_staying_wait(module, call, repeated.hot))
-        yield Finding(call, message, fix, related=related, remedy=remedy, impact=impact)
+        why = BESIDE if beside_staying_wait(module, call, repeated.hot) else None
+        little = slight_wait(module, call, why)
+        yield Finding(call, message, fix, related=related, remedy=remedy, slight=little)
 
 
 def _stay(module: Module, copy: cst.CSTNode) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.fixes import Edits, cut_off, replace, safe, spell, unsafe
+from torchlint.fixes import Edits, cut_off, graded, replace, spell
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, some, traced
@@ -271,13 +271,15 @@ def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
     edits, exact = placed
     function = "new_full" if _asked_for_new(sent.call) is not None else "torch.full"
     message = f"Fill the tensor on the device with `{function}(…)`"
-    if exact and not sent.size.startswith(("(1", "()")):
-        exact = False  # an empty list is a tensor of floats, and a negative size an error
     chosen = _chosen_by_callers(module, sent.number)
-    # They may give a list or an array, or a number of NumPy, which has a dtype.
-    if False in chosen or (True in chosen and "dtype" not in module.source(sent.call)):
-        exact = False
-    return safe(module, message, code, edits) if exact else unsafe(module, message, code, edits)
+    risk = None
+    if not exact:
+        risk = "the tensor may get another dtype or device, or is no leaf of the graph"
+    elif not sent.size.startswith(("(1", "()")):
+        risk = "an empty list made a tensor of floats, and a negative size is an error"
+    elif False in chosen or (True in chosen and "dtype" not in module.source(sent.call)):
+        risk = "callers may pass a list, an array, or a NumPy number with a dtype of its own"
+    return graded(module, message, code, edits, risk=risk)
 
 
 def _filling(module: Module, sent: SentScalar) -> Edits | None:

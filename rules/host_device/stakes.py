@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Frequency, Impact
+from torchlint.diagnostics import Frequency
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import served
 from torchlint.semantics.repetition import frequency
@@ -18,23 +18,32 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 
-def slight(module: Module, node: cst.CSTNode) -> Impact:
-    """Return the impact of such a wait: low, but for decoding and serving,
+BESIDE = "the host waits right next to it anyway"
+NEEDED = "the host needs the value here"
+RESULTS = "the results are wanted on the host"
+ON_BAR = "a progress bar shows the number"
+DECIDES = "Python decides by it what to do next"
+AS_SIZE = "the host needs it as a size or bound"
+"""Why little is at stake in a wait, behind "impact: low, "."""
+
+
+def slight(module: Module, node: cst.CSTNode, why: str) -> str | None:
+    """Return ``why`` little is at stake in such a wait; None in decoding and serving,
     where waits are taken out at any cost.
 
     The one by which a decoding loop ends is left in by all but servers.
     """
     if in_server(module, node):
-        return Impact.HIGH
+        return None
     decoding = frequency(module, node) is Frequency.TOKEN and not leaves_loop(module, node)
-    return Impact.HIGH if decoding else Impact.LOW
+    return None if decoding else why
 
 
-def inherent(module: Module, node: cst.CSTNode) -> Impact:
-    """Return the impact of a wait for the size of what is wanted itself: low, but in servers,
-    which pad instead.
+def inherent(module: Module, node: cst.CSTNode) -> str | None:
+    """Return why little is at stake in a wait for the size of what is wanted itself;
+    None in servers, which pad instead.
     """
-    return Impact.HIGH if in_server(module, node) else Impact.LOW
+    return None if in_server(module, node) else "what it selects is the result"
 
 
 def in_server(module: Module, node: cst.CSTNode) -> bool:

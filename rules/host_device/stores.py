@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.fixes import safe, unsafe
+from torchlint.fixes import graded
 from torchlint.semantics.dimensions import has_dimensions, has_no_dimension, rank
 from torchlint.semantics.lexicon import Role, begins, denotes, ends
 from torchlint.semantics.spellings import last_name
@@ -138,5 +138,9 @@ def filled_in_place(module: Module, node: cst.Subscript, store: Store) -> Fix | 
     numbers = (
         module.value(index).kind is Kind.NUMBER for index in written_indices(node) if index is not None
     )
-    grade = safe if certain and all(numbers) else unsafe
-    return grade(module, "Fill on the device", edits)
+    risk = None
+    if not certain:
+        risk = "a number that the dtype of the tensor does not hold, or a tensor in its place, fails here"
+    elif not all(numbers):
+        risk = "what a list or a mask selects is a copy, so that filling it changes nothing"
+    return graded(module, "Fill on the device", edits, risk=risk)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Applicability, Edit, Fix, Frequency, Impact
-from torchlint.fixes import Edits, cut_off, remove_statement, safe, unsafe
+from torchlint.diagnostics import Applicability, Edit, Fix, Frequency
+from torchlint.fixes import Edits, cut_off, graded, remove_statement
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import accelerated
@@ -123,24 +123,24 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield from _moved_later(module, made, move, tensor)
     else:
         fix = _fix(module, made, move, _without_suffix(module, call))
-        impact = _at_stake(module, made)
-        yield Finding(tensor, _message(module, made), fix, remedy=_remedy(module, made, move), impact=impact)
+        little = _slight(module, made)
+        yield Finding(tensor, _message(module, made), fix, remedy=_remedy(module, made, move), slight=little)
 
 
-def _at_stake(module: Module, made: Factory) -> Impact:
-    """Return the most that is at stake: little where nothing shows that it runs again and again.
+def _slight(module: Module, made: Factory) -> str | None:
+    """Return why little is at stake: nothing shows that it runs again and again.
 
     A size that is read from a tensor is that of a batch, of which there are many.
     """
     if frequency(module, made.call) is not Frequency.UNKNOWN:
-        return Impact.HIGH
+        return None
     sized = made.name.endswith("_like") or any(
         some(of_data(module, part))
         for each in made.call.args
         for part in module.tree.descendants(each.value)
         if isinstance(part, cst.BaseExpression)
     )
-    return Impact.HIGH if sized else Impact.LOW
+    return None if sized else "how often it runs is not known"
 
 
 def _is_thrown_away(module: Module, call: cst.Call) -> bool:
@@ -175,8 +175,8 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
         if moved_on_condition(module, binding, name):
             related = ((move.call, "moved here, only under a condition"),)
             message = _message(module, made)
-            impact = _at_stake(module, made)
-            yield Finding(binding.value, message, related=related, remedy=_FOR_EACH_CONDITION, impact=impact)
+            little = _slight(module, made)
+            yield Finding(binding.value, message, related=related, remedy=_FOR_EACH_CONDITION, slight=little)
         return
     if tree.parent(first) is not tree.parent(second) or isinstance(second, cst.BaseCompoundStatement):
         return
@@ -185,10 +185,10 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     edits = _remove_move(module, move, name)
     fix = None if edits is None or not known_before(module, move, first) else _fix(module, made, move, edits)
     if fix is not None and _has_comment(module, second):
-        fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
+        fix = fix.lowered(Applicability.UNSAFE, "a comment goes with the statement that moves the tensor")
     related = ((move.call, "moved here"),)
-    remedy, impact = _remedy(module, made, move), _at_stake(module, made)
-    yield Finding(binding.value, _message(module, made), fix, related=related, remedy=remedy, impact=impact)
+    remedy, little = _remedy(module, made, move), _slight(module, made)
+    yield Finding(binding.value, _message(module, made), fix, related=related, remedy=remedy, slight=little)
 
 
 _FOR_EACH_CONDITION = (
@@ -252,10 +252,20 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
-    surely = move.certain and not (made.leaf or made.overlapping or made.random or made.rounded)
-    if not surely or _cuts_steps(module, made, move):
-        return unsafe(module, message, creation, removal)
-    return safe(module, message, creation, removal)
+    risk = None
+    if made.random:
+        risk = "the device draws other random numbers than the host from the same seed"
+    elif made.leaf:
+        risk = "the tensor becomes a leaf of the autograd graph, which the moved one was not"
+    elif made.overlapping:
+        risk = "the elements of an expanded tensor share memory, and cannot be written to one by one"
+    elif made.rounded:
+        risk = "the device may round the last digits differently"
+    elif _cuts_steps(module, made, move):
+        risk = "the last digit decides how fractions become whole numbers, and the device rounds differently"
+    elif not move.certain:
+        risk = "the argument may be something else than a device"
+    return graded(module, message, creation, removal, risk=risk)
 
 
 def _cuts_steps(module: Module, made: Factory, move: Move) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix, Frequency
-from torchlint.fixes import remove_statement, safe, unsafe
+from torchlint.fixes import graded, remove_statement
 from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
@@ -139,8 +139,9 @@ def _fix(module: Module, call: cst.Call, hot: Hot) -> Fix | None:
         return None
     if called_elsewhere(module, hot, call) or call.args:
         return None
-    make = unsafe if explained(module, call) else safe
-    return make(module, "Remove the call", remove_statement(module, _idle_without(module, call)))
+    risk = "a comment here gives a reason for the call" if explained(module, call) else None
+    edits = remove_statement(module, _idle_without(module, call))
+    return graded(module, "Remove the call", edits, risk=risk)
 
 
 def _idle_without(module: Module, call: cst.Call) -> cst.CSTNode:

@@ -79,7 +79,12 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
     yield Finding(
         call,
         "`torch.load` loads a second copy of the weights onto the device that they were saved from",
-        fix=unsafe(module, 'Pass `map_location="cpu"`', set_argument(module, call, "map_location", '"cpu"')),
+        fix=unsafe(
+            module,
+            'Pass `map_location="cpu"`',
+            set_argument(module, call, "map_location", '"cpu"'),
+            risk="whatever else is read from the checkpoint stays on the CPU",
+        ),
         related=((filled, "filled from the checkpoint here"),),
         remedy='Pass `map_location="cpu"`',
     )

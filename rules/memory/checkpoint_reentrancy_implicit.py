@@ -83,6 +83,11 @@ def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[F
         call,
         f"`{name.rpartition('.')[2]}` without `use_reentrant` is deprecated and uses the slower reentrant "
         "variant",
-        fix=unsafe(module, "Pass `use_reentrant=False`", edits),
+        fix=unsafe(
+            module,
+            "Pass `use_reentrant=False`",
+            edits,
+            risk="hooks and side effects of the function may run another number of times",
+        ),
         remedy=f"Pass `use_reentrant=False`, which requires torch {since}",
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import Edits, remove_import, remove_statement, replace, safe, unsafe
+from torchlint.fixes import Edits, graded, remove_import, remove_statement, replace
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
@@ -109,10 +109,13 @@ def _fix(module: Module, call: cst.Call, model: cst.BaseExpression) -> Fix | Non
     if module.tree.mentions("reverse_bettertransformer") or module.tree.mentions("BetterTransformer.reverse"):
         return None
     caught = any(True for _ in module.tree.handlers(call))
-    grade = safe if module.target_of("transformers").at_least(_WITHOUT) and not caught else unsafe
-    return grade(
-        module, "Remove the conversion", _without(module, call, model), _without_import(module, call)
-    )
+    risk = None
+    if not module.target_of("transformers").at_least(_WITHOUT):
+        risk = "a model without SDPA attention becomes slower"
+    elif caught:
+        risk = "the program catches the error that the call raises"
+    edits = _without(module, call, model), _without_import(module, call)
+    return graded(module, "Remove the conversion", *edits, risk=risk)
 
 
 def _without(module: Module, call: cst.Call, model: cst.BaseExpression) -> Edits | None:

@@ -115,7 +115,12 @@ def _fix(module: Module, model: Trained, placed: cst.Call) -> Fix | None:
             return None
         edits += [elsewhere(module, home, _with_format(home, call, spelling.text)) for call in calls]
         edits.append(elsewhere(module, home, spelling.edits))
-    return unsafe(module, f"Move the model and its images with `memory_format={_LAST}`", *edits)
+    return unsafe(
+        module,
+        f"Move the model and its images with `memory_format={_LAST}`",
+        *edits,
+        risk="results change in the last digits, and `view` fails on tensors of another memory layout",
+    )
 
 
 def _moves(module: Module, training: Training) -> list[cst.Call]:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import METHOD_DTYPES
+from torchlint.semantics.graphtexts import texts_of_graphs
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
@@ -221,6 +222,15 @@ def complex_numbers(module: Module) -> bool:
     )
 
 
+HOOKED = "the program may hook into the layers and functions that no longer run, or replace them"
+"""Why it is unsafe to leave out what `observed` and `runs_layer` find."""
+# Code that sees each operation: modes, hooks, tracers, what compilers are given, and tables of profilers.
+_OBSERVING = (
+    *("__torch_function__", "__torch_dispatch__", "saved_tensors_hooks", "symbolic_trace", "make_fx"),
+    *("graph.nodes", "print_tabular", "key_averages", "grad_fn"),
+)
+
+
 def observed(module: Module, *functions: str) -> bool:
     """Return whether the program looks at, or replaces, the single functions of torch that it calls.
 
@@ -228,7 +238,7 @@ def observed(module: Module, *functions: str) -> bool:
         module: the file that calls them.
         functions: the names of the functions that would no longer be called.
     """
-    if module.mentions("__torch_function__", "__torch_dispatch__", "saved_tensors_hooks", "symbolic_trace"):
+    if module.mentions(*_OBSERVING) or any(map(_names_operations, (module, *module.companions("print(")))):
         return True
     if any(map(_replaces_by_name, (module, *module.companions("setattr(")))):
         return True
@@ -238,6 +248,12 @@ def observed(module: Module, *functions: str) -> bool:
         for name in functions
         for target in each.names.attributes.get(name, ())
     )
+
+
+@remembered
+def _names_operations(module: Module) -> bool:
+    """Return whether a file shows a tensor with its graph, whose text names the last operation."""
+    return any(module.value(text).graph is Graph.ATTACHED for text in texts_of_graphs(module))
 
 
 @remembered

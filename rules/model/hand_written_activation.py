@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
+from torchlint.fixes import graded, remove_statement, replace, spell
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.api.frameworks import SCRIPTERS
 from torchlint.semantics.compilation import compiled
@@ -20,7 +20,7 @@ from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Through, some, traced
 
-from .elements import complex_numbers, observed, whole
+from .elements import HOOKED, complex_numbers, observed, whole
 from .fallbacks import known_to_author
 from .formulas import one_line, removable
 
@@ -158,15 +158,20 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
     if found.since != "1.7" and not module.target.at_least(found.since):
         return None
     arguments = ", ".join(part for part in (code, found.options) if part)
-    hooked = runs_layer(module, (node, *statements), code)
-    hooked = hooked or observed(module, *CURVES)
-    grade = safe if found.exact and not hooked and not complex_numbers(module) else unsafe
-    return grade(
+    risk = None
+    if not found.exact:
+        risk = "a constant here has fewer digits than the one of the function"
+    elif complex_numbers(module):
+        risk = "the function may not take complex numbers"
+    elif runs_layer(module, (node, *statements), code) or observed(module, *CURVES):
+        risk = HOOKED
+    return graded(
         module,
         f"Use `{spelling.text}`",
         replace(module, node, f"{spelling.text}({arguments})"),
         spelling.edits,
         *(remove_statement(module, statement) for statement in statements),
+        risk=risk,
     )
 
 

@@ -121,4 +121,5 @@ def _fix(module: Module, node: cst.BaseExpression, found: Normalization, functio
         replace(module, node, " * ".join(factors)),
         spelling.edits,
         *(remove_statement(module, statement) for statement in found.statements),
+        risk="results change in the last digits",
     )

@@ -97,7 +97,7 @@ def _fix(module: Module, call: cst.Call, found: GivenTo, stable: str) -> Fix | N
     edits = logits_instead(module, found, _FUNCTION, _LAYER, _STABLE)
     if edits is not None:
         told = f"Remove the sigmoid from the model, and use `{stable.rpartition('.')[2]}`"
-        return unsafe(module, told, *edits)
+        return unsafe(module, told, *edits, risk=_SATURATED)
     if found.uses != 1:
         return None
     losses = of_same_value(module, found, _FUNCTION, ("sigmoid",))
@@ -107,4 +107,8 @@ def _fix(module: Module, call: cst.Call, found: GivenTo, stable: str) -> Fix | N
         return None
     named = [call] if found.call is not call else [each.call for each in losses]
     renamed = [replace(module, each.func, spelling.text) for each in named]
-    return unsafe(module, f"Use `{spelling.text}`", *renamed, spelling.edits, *edits)
+    told = f"Use `{spelling.text}`"
+    return unsafe(module, told, *renamed, spelling.edits, *edits, risk=_SATURATED)
+
+
+_SATURATED = "where the sigmoid saturates, the loss and its gradients change to the correct values"

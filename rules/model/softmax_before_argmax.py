@@ -109,8 +109,14 @@ def softmax_before_argmax(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [torch.argmax](https://docs.pytorch.org/docs/stable/generated/torch.argmax.html)
     """
-    function = operations_of(module).of(call) if last_name(call.func) not in _OTHERS else None
-    if function is None or function.name not in _MONOTONIC or function.in_place or is_test(module):
+    spelt = last_name(call.func)
+    if spelt in _OTHERS or is_test(module):
+        return
+    # What becomes of the result is found out sooner than what a method is called on.
+    if spelt in _MONOTONIC and not any(isinstance(fact, _Pick) for fact in sinks(module, call, _judged)):
+        return
+    function = operations_of(module).of(call)
+    if function is None or function.name not in _MONOTONIC or function.in_place:
         return
     facts = list(sinks(module, call, _judged))
     picks = [fact for fact in facts if isinstance(fact, _Pick)]
@@ -292,4 +298,5 @@ def _without(module: Module, function: Operation, picks: Sequence[_Pick]) -> Fix
     if not all_gone or not same_later(module, function.operands[0], pick.call, gone):
         return None
     edits = [replace(module, pick.tensor, code), *(remove_statement(module, each) for each in gone)]
-    return unsafe(module, f"Remove the `{function.name}`", *edits)
+    risk = "probabilities that round to the same number are tied, and the logits are not"
+    return unsafe(module, f"Remove the `{function.name}`", *edits, risk=risk)

@@ -88,7 +88,10 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
         call,
         message,
         severity=WARNING if twice else None,
-        fix=unsafe(module, told, *edits) if edits is not None else None,
+        fix=unsafe(module, told, *edits, risk=_LEARNS) if edits is not None else None,
         remedy="Use `nll_loss`, or pass the logits" if twice else None,
         related=((found.ending.node, f"`{found.ending.name}`"),),
     )
+
+
+_LEARNS = "the model learns differently, from gradients that the second softmax no longer flattens"

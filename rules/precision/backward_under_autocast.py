@@ -103,4 +103,6 @@ def _dedent(module: Module, call: cst.Call, block: cst.With) -> Fix | None:
     tail = list(tail_from(module, call, block))
     if len(block.items) > 1 or not all(computes_nothing(module, statement) for statement in tail):
         return None
-    return unsafe(module, "Move it out of the autocast block", end_block_before(module, tail[0]))
+    edits = end_block_before(module, tail[0])
+    risk = "gradients change in the last digits"
+    return unsafe(module, "Move it out of the autocast block", edits, risk=risk)

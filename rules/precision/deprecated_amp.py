@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.fixes import safe, unsafe
+from torchlint.fixes import graded
 from torchlint.fixes.replacements import upgraded
 from torchlint.messages import KEPT_FOR_CALLERS
 from torchlint.rule import WARNING, Finding, rule
@@ -92,11 +92,15 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
         assert row.replacement is not None
         new = row.replacement
         edits = upgraded(module, node) if row.is_replaceable(module.target) else None
-        make = unsafe if _sets_defaults(module) or _is_compared(module, row.symbol) else safe
+        risk = None
+        if _sets_defaults(module):
+            risk = "the file sets defaults of autocast, which only the new name reads"
+        elif _is_compared(module, row.symbol):
+            risk = "another file asks what is an instance of the old class"
         yield Finding(
             node,
             f"`{row.symbol}` is deprecated since torch 2.4; use `{new}` with `{row.adds}`",
-            fix=make(module, f"Use `{new}`", edits),
+            fix=graded(module, f"Use `{new}`", edits, risk=risk),
             # Whoever asks for the type asks for that of the old name.
             remedy=f"Use `{new}` with `{row.adds}`, wherever the file has the old name",
             slight=KEPT_FOR_CALLERS if is_kept_for_callers(module, node) else None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import replace, safe, unsafe, unset_argument
+from torchlint.fixes import graded, replace, safe, unsafe, unset_argument
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.module import Module
@@ -102,7 +102,8 @@ def _fix(module: Module, call: cst.Call, given: Given) -> Fix | None:
         return None
     message = f"Use `{row.replacement}`"
     if row.value:
-        return unsafe(module, message, replace(module, given.value, f'"{row.replacement}"'))
+        edits = replace(module, given.value, f'"{row.replacement}"')
+        return unsafe(module, message, edits, risk="it is another optimizer, which trains differently")
     if any(other.keyword is not None and other.keyword.value == row.replacement for other in call.args):
         return None
     if isinstance(given.name, cst.SimpleString):
@@ -128,8 +129,14 @@ def _fix(module: Module, call: cst.Call, given: Given) -> Fix | None:
         attribute = replace(module, read.attr, row.replacement)
         edits = edits + attribute if edits is not None and attribute is not None else None
     hidden = any(other.star == "**" for other in call.args)
-    make = unsafe if reads or hidden or not row.exact else safe
-    return make(module, message, edits)
+    risk = None
+    if reads:
+        risk = "the attribute of that name is renamed, too"
+    elif hidden:
+        risk = "`**` may pass the new name already"
+    elif not row.exact:
+        risk = "the new argument does not mean quite the same"
+    return graded(module, message, edits, risk=risk)
 
 
 def _read_later(module: Module, call: cst.Call, name: str) -> tuple[list[cst.Attribute], bool]:

@@ -68,5 +68,10 @@ def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         "bfloat16 has the range of float32, so loss scaling only costs a pass over all gradients per step",
-        fix=unsafe(module, "Pass `enabled=False`", set_argument(module, call, "enabled", "False")),
+        fix=unsafe(
+            module,
+            "Pass `enabled=False`",
+            set_argument(module, call, "enabled", "False"),
+            risk="steps with infinite or NaN gradients are no longer skipped, and checkpoints hold no scale",
+        ),
     )

@@ -102,7 +102,7 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     yield Finding(
         program.torch_import,
         f"float32 matrix products do not use tensor cores; {advice}",
-        fix=unsafe(module, f"Allow TF32 with `{form.format(name)}`", edits),
+        fix=unsafe(module, f"Allow TF32 with `{form.format(name)}`", edits, risk=_ROUNDED),
         remedy=f"{advice[0].upper()}{advice[1:]} before training starts",
         related=((program.training.backward, "the model is trained here"),),
     )
@@ -126,7 +126,8 @@ def _deprecated(module: Module, write: Write) -> Finding:
     single = isinstance(assign, cst.Assign) and len(assign.targets) == 1 and assign.value is write.given
     if spelling is not None and single:
         call = instead.replace("torch.set_float32_matmul_precision", spelling.text)
-        fix = unsafe(module, f"Replace with `{call}`", replace(module, write.node, call), spelling.edits)
+        edits = replace(module, write.node, call)
+        fix = unsafe(module, f"Replace with `{call}`", edits, spelling.edits, risk=_BOTH)
     return Finding(
         write.node,
         f"`allow_tf32` is deprecated since torch 2.9; call `{instead}`",
@@ -139,3 +140,7 @@ def _deprecated(module: Module, write: Write) -> Finding:
 def _given(code: str, write: Write) -> str:
     """Return the code for a switch that is turned on, or the one for a switch that is turned off."""
     return code.replace("high", "highest").replace("tf32", "ieee") if write.value is False else code
+
+
+_ROUNDED = "matrix products have 10 bits of mantissa instead of 23, so that results change"
+_BOTH = "torch refuses to report the state of TF32 if another place sets the old flag"

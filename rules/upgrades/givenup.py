@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import replace, safe, unsafe, unset_argument
+from torchlint.fixes import graded, replace, unset_argument
 from torchlint.fixes.callforms import UNSAFE, constant
 from torchlint.fixes.replacements import brought
 from torchlint.messages import KEPT_FOR_CALLERS
@@ -73,11 +73,14 @@ def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
     if not row.exact and row.rewrite not in UNSAFE:
         return None
     edits = brought(module, use, row)
-    doubtful = (
-        row.rewrite in UNSAFE or row.retypes or (row.symbol == _ASKED_FOR_TYPE and _asks_for_type(module))
-    )
-    make = unsafe if doubtful else safe
-    return make(module, f"Use `{row.replacement}`", edits)
+    risk = None
+    if row.rewrite in UNSAFE:
+        risk = "of a batch of vectors, the new function may make one matrix"
+    elif row.retypes:
+        risk = "it is another class, which a printed model shows"
+    elif row.symbol == _ASKED_FOR_TYPE and _asks_for_type(module):
+        risk = "the program asks for the type, and the answer changes"
+    return graded(module, f"Use `{row.replacement}`", edits, risk=risk)
 
 
 def _asks_for_type(module: Module) -> bool:
@@ -86,13 +89,13 @@ def _asks_for_type(module: Module) -> bool:
     """
     word = last_part(_ASKED_FOR_TYPE)
     return any(
-        each.qualified(node) == _ASKED_FOR_TYPE and not is_only_named(each, node)
+        each.qualified(node) == _ASKED_FOR_TYPE and not _is_only_named(each, node)
         for each in (module, *module.companions(word))
         for node in (*each.names.reads(word), *each.tree.attributes_by_name.get(word, ()))
     )
 
 
-def is_only_named(module: Module, use: cst.CSTNode) -> bool:
+def _is_only_named(module: Module, use: cst.CSTNode) -> bool:
     """Return whether a class inherits from what is used, or an annotation names it."""
     argument = module.tree.parent(use)
     inherited = isinstance(argument, cst.Arg) and isinstance(module.tree.parent(argument), cst.ClassDef)
@@ -121,9 +124,15 @@ def dropped_or_renamed(module: Module, call: cst.Call, given: Given) -> Fix | No
         if any(arg.keyword is not None and arg.keyword.value == row.replacement for arg in call.args):
             return None
         hidden = any(arg.star == "**" for arg in call.args)
-        make = unsafe if hidden or not row.exact else safe
-        return make(module, f"Use `{row.replacement}`", replace(module, given.name, row.replacement))
+        risk = None
+        if hidden:
+            risk = "`**` may pass the new name already"
+        elif not row.exact:
+            risk = "the new argument does not mean quite the same"
+        edits = replace(module, given.name, row.replacement)
+        return graded(module, f"Use `{row.replacement}`", edits, risk=risk)
     # A release that takes it no more prints nothing in any case.
     unheard = row.is_removed(target) or constant(module, given.node, False) in (False, None)
-    make = safe if unheard else unsafe
-    return make(module, f"Remove `{row.argument}`", unset_argument(module, call, row.argument))
+    risk = None if unheard else "an older release that may run the program no longer prints"
+    edits = unset_argument(module, call, row.argument)
+    return graded(module, f"Remove `{row.argument}`", edits, risk=risk)

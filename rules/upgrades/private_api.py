@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import KEPT_FOR_CALLERS
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.module import Module
 from torchlint.semantics.upgrading import GIVEN_UP, is_kept_for_callers, last_part
 
-from .givenup import is_only_named, moved, said_of
+from .givenup import moved, said_of
 from .uses import guarded, uses_of_given_up
 
 
@@ -35,7 +36,7 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
     Code that is only reached behind a version check is ignored: either branch of a test of
     `torch.__version__` or `hasattr(torch, …)`, code after an early `return`, `try` blocks with their
     handlers, and functions used only in such places. A private name is also ignored if the file defines the
-    public one itself. Findings for base classes and annotations are of low impact.
+    public one itself. Findings for annotations are of low impact.
 
     ## Why is this bad?
 
@@ -92,14 +93,16 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
         if stays and row.symbol in imported:
             continue
         imported.add(row.symbol)
-        # Nothing but who checks types asks what an annotation names, and heirs of either class are the same.
-        unasked = is_kept_for_callers(module, use) or is_only_named(module, use)
+        # Nothing but who checks types asks what an annotation names.
+        unasked = module.tree.enclosing(use, cst.Annotation) is not None
+        slight = "only names a type" if unasked else None
+        slight = KEPT_FOR_CALLERS if is_kept_for_callers(module, use) else slight
         yield Finding(
             _alias(node, row) if stays and isinstance(node, cst.ImportFrom) else use,
             said_of(module, row),
             fix=moved(module, use, row),
             remedy=row.remedy,
-            slight="only names a type" if unasked else None,
+            slight=slight,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -240,6 +241,38 @@ def test_what_is_said_to_be_welcome_was_changed_by_readers(rule: Rule) -> None:
 def test_readings_that_say_nothing_clear_are_refused(tmp_path: Path, row: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         readings.readings(_readings(tmp_path, row))
+
+
+def test_findings_that_were_read_are_looked_for_again_in_the_packages_at_hand(tmp_path: Path) -> None:
+    loop = """
+        import torch
+
+        def train(model, loader, optimizer):
+            model.cuda()
+            for x, y in loader:
+                loss = model(x.cuda(), y.cuda())
+                loss.backward()
+                optimizer.step()
+                print(loss.item())
+        """
+    source = tmp_path / "some-tool-1.0" / "tool" / "loop.py"
+    source.parent.mkdir(parents=True)
+    source.write_text(dedent(loop).strip() + "\n", encoding="utf-8")
+    found = readings.readings(
+        _readings(
+            tmp_path,
+            "Some_Tool|1.0|some-tool-1.0/tool/loop.py:9|TL202|warning|high|change|||",
+            "Some_Tool|1.0|tool/loop.py:4|TL202|warning|high|wrong|||",
+            "Some_Tool|1.0|tool/gone.py:4|TL202|warning|high|wrong|||",
+            "other|2.0|other.py:1|TL202|warning|high|true|||",
+        )
+    )
+    ((release, standing),) = readings.again(found, tmp_path)
+    assert (release.name, release.version) == ("some-tool", "1.0")
+    assert [(each.place, where) for each, where in standing] == [
+        ("some-tool-1.0/tool/loop.py:9", readings.DEFAULT),
+        ("tool/loop.py:4", readings.GONE),
+    ]
 
 
 def test_waits_that_maintainers_removed_are_scored_anew_in_the_packages_at_hand(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def torchlint(*arguments: str) -> str:
     """
     configured = any((up / "torchlint.toml").exists() for up in (Path.cwd(), *map(Path, arguments)))
     isolated = () if configured else ("--isolated",)
-    options = ("--target-torch", TARGET, "--jobs", "1", "--impact", "low", "--advice")
+    options = ("--target-torch", TARGET, "--jobs", "1", "--impact", "low", "--advice", "on")
     result = CliRunner().invoke(command, [*isolated, *options, *arguments])
     assert result.exit_code in (0, 1), result.output
     return result.stdout

@@ -21,7 +21,7 @@ def test_a_deprecated_switch_is_told_of_in_each_file_that_sets_it(
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
-    words = ["check", "--select", "TL502", "--advice", "--impact", "low", "--target-torch", "2.9"]
+    words = ["check", "--select", "TL502", "--advice", "on", "--impact", "low", "--target-torch", "2.9"]
     words += ["--output-format", "json", "--no-cache", "."]
     result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), words, prog_name="torchlint")
     found = [(Path(item["filename"]).name, item["location"]["row"]) for item in json.loads(result.stdout)]

@@ -16,6 +16,7 @@ from torchlint.render.report import Report, Text
 from torchlint.rule import Rule
 from torchlint.source import Part
 
+RISK = "results change"
 ROOT = Path("/repo")
 
 
@@ -103,7 +104,8 @@ class Desk:
     def fix(self, text: str, *changes: tuple[str, str], grade: Applicability = Applicability.SAFE) -> Fix:
         """A fix that replaces the first occurrence of each old text by the new one."""
         edits = tuple(Edit(Span(text.index(old), text.index(old) + len(old)), new) for old, new in changes)
-        return Fix("Use the other thing", edits, grade)
+        risk = RISK if grade is Applicability.UNSAFE else None
+        return Fix("Use the other thing", edits, grade, risk=risk)
 
     def report(self, *diagnostics: Diagnostic, **how: object) -> Report:
         """A report of the findings."""

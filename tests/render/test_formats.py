@@ -20,6 +20,7 @@ from torchlint.render.report import STDIN
 from torchlint.rule import Rule
 
 ROOT = Path("/repo")
+WHY = "  TL202 unsafe: results change"
 TEXT = "a = x.item()\nb = y.cpu()\n"
 
 
@@ -65,6 +66,7 @@ def test_json_has_the_keys_of_ruff(desk: Any) -> None:
             "url": "https://example.org/TL202",
             "fix": {
                 "applicability": "unsafe",
+                "unsafe_reason": "results change",
                 "message": "Use the other thing",
                 "edits": [
                     {
@@ -232,9 +234,12 @@ def test_the_summary_counts_by_severity(desk: Any) -> None:
         (0, 0, False, ""),
         (2, 0, False, "Would fix 2 problems.\n"),
         (1, 0, True, "Fixed 1 problem.\n"),
-        (1, 1, False, "Would fix 1 problem (1 additional fix available with `--unsafe-fixes`).\n"),
-        (1, 2, True, "Fixed 1 problem (2 additional fixes available with `--unsafe-fixes`).\n"),
-        (0, 1, False, "No problems would be fixed (1 fix available with `--unsafe-fixes`).\n"),
+        (1, 1, False, f"Would fix 1 problem (1 additional fix available with `--unsafe-fixes`).\n{WHY}\n"),
+        (
+            *(1, 2, True),
+            f"Fixed 1 problem (2 additional fixes available with `--unsafe-fixes`).\n{WHY} (2 times)\n",
+        ),
+        (0, 1, False, f"No problems would be fixed (1 fix available with `--unsafe-fixes`).\n{WHY}\n"),
     ],
 )
 def test_the_summary_of_fixes(desk: Any, fixed: int, unsafe: int, written: bool, told: str) -> None:
@@ -242,6 +247,15 @@ def test_the_summary_of_fixes(desk: Any, fixed: int, unsafe: int, written: bool,
     applied = {ROOT / "a.py": Counter({"TL101": fixed})} if fixed else {}
     report = desk.report(*[desk.finding(TEXT, "x", fix=fix)] * unsafe, applied=applied)
     assert summary.render_fix_only(report, written=written) == told
+
+
+def test_the_summary_of_fixes_tells_why_those_made_are_unsafe(desk: Any) -> None:
+    applied = {ROOT / "a.py": Counter({"TL202": 1, "TL101": 2})}
+    risks = Counter({("TL202", "results\x1bchange"): 1, ("TL101", "the order changes"): 2})
+    told = summary.render_fix_only(desk.report(applied=applied, risks=risks), written=False)
+    assert told == (
+        "Would fix 3 problems.\n  TL101 unsafe: the order changes (2 times)\n  TL202 unsafe: results␛change\n"
+    )
 
 
 def test_applied_fixes_are_listed_by_file(desk: Any) -> None:

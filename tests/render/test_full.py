@@ -116,8 +116,8 @@ def test_a_finding_with_a_safe_fix(desk: Any) -> None:
     ("grade", "asked", "marked", "note"),
     [
         (Applicability.SAFE, False, True, ""),
-        (Applicability.UNSAFE, False, False, "note: This is an unsafe fix and may change runtime behavior\n"),
-        (Applicability.UNSAFE, True, True, "note: This is an unsafe fix and may change runtime behavior\n"),
+        (Applicability.UNSAFE, False, False, "unsafe: results change\n"),
+        (Applicability.UNSAFE, True, True, "unsafe: results change\n"),
         (
             Applicability.DISPLAY,
             True,
@@ -133,6 +133,12 @@ def test_the_mark_and_the_note_tell_what_fix_will_do(
     told = full.render(desk.report(found, unsafe_fixes=asked))
     assert told.startswith("TL202 [*]") is marked
     assert told.endswith(f"  |\n{note}\n")
+
+
+def test_an_unsafe_fix_that_does_not_say_why(desk: Any) -> None:
+    fix = replace(desk.fix(PROGRAM, ("item", "detach"), grade=Applicability.UNSAFE), risk=None)
+    told = full.render(desk.report(desk.finding(PROGRAM, "loss.item()", fix=fix)))
+    assert told.endswith("  |\nunsafe: this fix may change runtime behavior\n\n")
 
 
 def test_a_fix_in_two_places_shows_both(desk: Any) -> None:

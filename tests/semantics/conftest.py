@@ -354,8 +354,8 @@ def _hides(module: Module, node: cst.CSTNode) -> str:
     found = hidden_modules(module, target, node.value)
     if found is None:
         return "no"
-    told = {"modules": found.only_modules, "known": found.known, "plain": found.plainly_used}
-    return ",".join(["dict" if found.mapping else "list", *(word for word, holds in told.items() if holds)])
+    kind = "dict" if found.mapping else "list"
+    return f"{kind},modules" if found.only_modules else kind
 
 
 def _wraps(module: Module, node: cst.CSTNode) -> str:

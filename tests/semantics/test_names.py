@@ -20,6 +20,7 @@ PROGRAMS = {
         from torch.utils.data.dataloader import DataLoader
         from torch.nn import Linear
         from torch.optim.adam import Adam
+        from torchmetrics.metric import Metric
         import numpy as np
 
         torch.no_grad()  #: torch.no_grad => qualified=torch.no_grad; torch => qualified=torch
@@ -33,6 +34,7 @@ PROGRAMS = {
         Linear(1, 1)  #: Linear => qualified=torch.nn.Linear
         torch.nn.modules.conv.Conv2d(1, 1, 1)  #: torch.nn.modules.conv.Conv2d => qualified=torch.nn.Conv2d
         Adam([])  #: Adam => qualified=torch.optim.Adam
+        Metric()  #: Metric => qualified=torchmetrics.Metric
         torch.autograd.no_grad()  #: torch.autograd.no_grad => qualified=torch.no_grad
         torch.autograd.grad_mode.no_grad()  #: torch.autograd.grad_mode.no_grad => qualified=torch.no_grad
         np.asarray(1)  #: np.asarray => qualified=numpy.asarray

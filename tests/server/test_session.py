@@ -52,6 +52,7 @@ value, _ = attention(query, key, value)
 """
 GOOD = "import torch\n"
 UNSAFE, SAFE = "TL202", "TL403"
+WHY = "code that reads the total later finds a tensor instead of a number"
 
 
 def place(text: str, word: str, *, end: bool = False, units: str = "utf-16-le") -> types.Position:
@@ -97,6 +98,7 @@ async def test_findings_are_shown_when_a_text_is_opened(editor: Editor, uri: str
     assert item.code_description is None
     assert item.data["name"] == "item-in-hot-loop"
     assert item.data["fix"]["applicability"] == "unsafe"
+    assert item.data["fix"]["unsafeReason"] == WHY
     (related,) = item.related_information
     assert related.location.uri == uri
     assert related.location.range.start == place(BAD, "for x, y")
@@ -205,7 +207,7 @@ async def test_a_safe_fix_is_preferred(editor: Editor, uri: str) -> None:
 async def test_an_unsafe_fix_is_named_so(editor: Editor, uri: str) -> None:
     editor.open(uri, BAD)
     fix, _ = await editor.actions(uri, around(BAD, "loss.item()"), types.CodeActionKind.QuickFix)
-    assert fix.title.endswith("(unsafe fix)")
+    assert fix.title.endswith(f" (unsafe: {WHY})")
     assert fix.is_preferred is False
     assert editor.applied(uri, fix.edit) == BAD.replace("loss.item()", "loss.detach().double()")
 

@@ -50,7 +50,7 @@ class Adoption:
         # A baseline holds everything, whatever later runs report.
         everything = chosen.update_baseline
         self.impact = Impact.LOW if everything else chosen.least
-        self.advice = Advice.COUNTED if everything or chosen.advice else Advice.ASIDE
+        self.advice = Advice.COUNTED if everything else Advice(chosen.advice)
         if alone:
             self.advice = Advice.ALONE
         self._chosen = chosen

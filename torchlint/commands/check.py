@@ -23,14 +23,14 @@ from torchlint.commands.adoption import Adoption
 from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import WINDOWS, Terminal, is_terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
-from torchlint.diagnostics import UNTREATED, Diagnostic, Severity
+from torchlint.diagnostics import UNTREATED, Diagnostic, Risks, Severity
 from torchlint.files import Discovery, absolute, discover, matches, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
 from torchlint.project.layout import Layouts
 from torchlint.render.report import STDIN, Report, visible, visible_lines
 from torchlint.rule import Rule
 from torchlint.scope import Advice
-from torchlint.source import is_folder
+from torchlint.source import exists, is_folder
 
 if TYPE_CHECKING:
     from torchlint.runner import Result
@@ -192,6 +192,7 @@ class _Outcome:
     later: int = 0
     settled: int = 0
     hidden: int = 0
+    risks: Risks = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: Result) -> None:
@@ -202,6 +203,7 @@ class _Outcome:
         self.later += result.later.total()
         self.settled += result.settled.total()
         self.hidden += result.hidden
+        self.risks.update(result.risks)
         self.seconds.update(result.seconds)
         if result.applied:
             self.applied[result.path] = result.applied
@@ -286,6 +288,10 @@ def check(
         terminal.warn("no rules are selected")
     if _DASH in paths and len(paths) > 1:
         raise click.UsageError("`-` reads standard input and cannot be combined with other paths")
+    if chosen.stdin_filename and not paths:
+        paths = (_DASH,)
+    if chosen.stdin_filename and _DASH not in paths:
+        raise click.UsageError("--stdin-filename names standard input and cannot be combined with paths")
     if chosen.statistics and chosen.output_format not in _STATISTICS:
         raise click.UsageError(
             f"--statistics does not support {chosen.output_format}; "
@@ -308,8 +314,11 @@ def check(
             terminal.warn(warning)
         files = about.narrowed(found.files, terminal.warn)
         if chosen.show_files or chosen.show_settings:
-            _show(terminal, resolver, files, chosen)
-            return
+            missing = [path for path in files if not exists(path)]
+            for path in missing:
+                terminal.warn(f"{path} does not exist")
+            _show(terminal, resolver, tuple(path for path in files if path not in missing), chosen)
+            raise click.exceptions.Exit(int(bool(missing)))
         if not found.files:
             terminal.warn("No Python files found under the given path(s)")
         with terminal.listening():
@@ -621,6 +630,7 @@ def _report(
         project=_project(directory),
         fail_on=Severity(chosen.fail_on),
         restriction=_restriction(chosen),
+        risks=outcome.risks,
     )
 
 
@@ -751,7 +761,7 @@ def _status(chosen: Options, outcome: _Outcome) -> int:
         untreated = any(item.code in UNTREATED for item in outcome.diagnostics)
         return int(untreated or (chosen.diff and bool(outcome.diffs)))
     least = Severity(chosen.fail_on).rank
-    counted = [item for item in outcome.diagnostics if chosen.advice or not item.advice]
+    counted = [item for item in outcome.diagnostics if outcome.advice is Advice.COUNTED or not item.advice]
     return int(any(item.severity.rank >= least for item in counted))
 
 

@@ -132,6 +132,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "contexts",
             "evidence",
             "gradmode",
+            "handedon",
             "identifiers",
             "model",
             "origins",

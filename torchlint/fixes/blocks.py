@@ -83,8 +83,8 @@ def wrap_with(
 ) -> Edits | None:
     """Return the same as `wrap`, but with one block instead of several next to or inside of each other.
 
-    Blocks that are ``alike`` take the statements in if they stand right before or behind them, and are
-    dissolved if they stand inside of them. None where that cannot be done.
+    Blocks that are ``alike`` take the statements in if they stand right before or behind them in the same
+    cell, and are dissolved if they stand inside of them. None where that cannot be done.
     """
     tree = module.tree
     made = wrap(module, statements, header)
@@ -97,7 +97,7 @@ def wrap_with(
     before, behind = siblings.index(first) - 1, siblings.index(last) + 1
     indent = indent_at(tree.text, first_decorator(tree, first)) + indent_unit(tree, block)
     edits = list(made)
-    if before >= 0 and _joined(tree, siblings[before], indent, alike) is not None:
+    if before >= 0 and _joined(module, siblings[before], first, indent, alike) is not None:
         unit = indent_unit(tree, block)
         edits[0] = Edit(edits[0].span, unit)
         outer = indent.removesuffix(unit)
@@ -105,7 +105,7 @@ def wrap_with(
         while at and tree.text.startswith(f"{outer}#", line_above(tree.text, at)):
             at = line_above(tree.text, at)
             edits += insertion(at + len(outer), unit)
-    below = _joined(tree, siblings[behind], indent, alike) if behind < len(siblings) else None
+    below = _joined(module, siblings[behind], last, indent, alike) if behind < len(siblings) else None
     if below is not None:
         edits.append(Edit(below, ""))
     inside = dissolve_in(module, statements, alike)
@@ -136,15 +136,21 @@ def dissolve_in(
 
 
 def _joined(
-    tree: SyntaxTree, sibling: cst.CSTNode, indent: str, alike: Callable[[cst.With], bool]
+    module: Module,
+    sibling: cst.CSTNode,
+    statement: cst.CSTNode,
+    indent: str,
+    alike: Callable[[cst.With], bool],
 ) -> Span | None:
-    """Return the lines of the header of a neighbouring block that statements
-    with ``indent`` may become part of.
+    """Return the lines of the header of a block next to a statement that it may become part of
+    with ``indent``.
     """
     if not isinstance(sibling, cst.With) or not alike(sibling):
         return None
-    header = _header(tree, sibling)
-    return header if header is not None and _body_indent(tree, sibling) == indent else None
+    if module.position(sibling).cell != module.position(statement).cell:
+        return None
+    header = _header(module.tree, sibling)
+    return header if header is not None and _body_indent(module.tree, sibling) == indent else None
 
 
 def _body_indent(tree: SyntaxTree, block: cst.With) -> str:

@@ -31,9 +31,19 @@ def safe(module: Module, message: str, *edits: Edits | None) -> Fix | None:
     return _fix(module, message, Applicability.SAFE, edits)
 
 
-def unsafe(module: Module, message: str, *edits: Edits | None) -> Fix | None:
-    """Return an unsafe fix of these edits; None if one of them could not be made."""
-    return _fix(module, message, Applicability.UNSAFE, edits)
+def unsafe(module: Module, message: str, *edits: Edits | None, risk: str) -> Fix | None:
+    """Return an unsafe fix of these edits; None if one of them could not be made.
+
+    ``risk`` is why it is unsafe, in a few words that users read behind "unsafe: ".
+    """
+    return _fix(module, message, Applicability.UNSAFE, edits, risk)
+
+
+def graded(module: Module, message: str, *edits: Edits | None, risk: str | None) -> Fix | None:
+    """Return a fix of these edits that is unsafe if there is a ``risk``, else safe."""
+    if risk is None:
+        return safe(module, message, *edits)
+    return unsafe(module, message, *edits, risk=risk)
 
 
 def elsewhere(module: Module, home: Module, edits: Edits | None) -> Edits | None:
@@ -45,7 +55,11 @@ def elsewhere(module: Module, home: Module, edits: Edits | None) -> Edits | None
 
 
 def _fix(
-    module: Module, message: str, applicability: Applicability, parts: Sequence[Edits | None]
+    module: Module,
+    message: str,
+    applicability: Applicability,
+    parts: Sequence[Edits | None],
+    risk: str | None = None,
 ) -> Fix | None:
     edits: list[Edit] = []
     for part in parts:
@@ -56,7 +70,7 @@ def _fix(
     if fitted is None:
         return None
     others = tuple(edit for edit in edits if edit.path is not None)
-    return Fix(message, (*_in_order(fitted), *others), applicability)
+    return Fix(message, (*_in_order(fitted), *others), applicability, risk=risk)
 
 
 def _in_order(edits: Edits) -> Edits:

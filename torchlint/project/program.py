@@ -30,7 +30,7 @@ from torchlint.semantics.linked import Target
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.names import Binding, Names
 from torchlint.source import Source
-from torchlint.syntax import Forest, SyntaxTree
+from torchlint.syntax import Forest, Ground, SyntaxTree
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
@@ -61,10 +61,20 @@ class Trees:
         text = self.index.text(file)
         known = self._kept.get(file)
         if known is None or known[0] != text:
-            known = self._kept[file] = text, _parsed(text)
-            if known[1] is not None:
-                self.plant(file, known[1])
+            known = self._kept[file] = text, self._parsed(file, text)
         return known[1]
+
+    def _parsed(self, file: Path, text: str) -> SyntaxTree | None:
+        if is_too_large(text):
+            return None
+        ground = Ground(self.forest, self.index.rank(file))
+        try:
+            return Outline(text, ground)
+        except NotOutlinedError:
+            try:
+                return SyntaxTree(text, ground=ground)
+            except (cst.ParserSyntaxError, RecursionError):
+                return None
 
     def size(self, file: Path) -> int:
         """Return how many characters the tree of a file is of that is kept; 0 if none is."""
@@ -91,18 +101,6 @@ class Trees:
     def __len__(self) -> int:
         """Return how many characters the trees are of."""
         return sum(len(text) for text, _ in self._kept.values())
-
-
-def _parsed(text: str) -> SyntaxTree | None:
-    if is_too_large(text):
-        return None
-    try:
-        return Outline(text)
-    except NotOutlinedError:
-        try:
-            return SyntaxTree(text)
-        except (cst.ParserSyntaxError, RecursionError):
-            return None
 
 
 class Program:
@@ -145,7 +143,8 @@ class Program:
             source = self.index.source(file) if tree is not None and notebook else None
             self._modules[file] = None if tree is None else self._link(file, tree, source)
             if tree is not None:
-                more = Effort.worth(len(tree.code)).most
+                # By its nodes, of which comments have none.
+                more = Effort.worth(tree.last(tree.root) - tree.first).most
                 self.effort.most += more
                 self.effort.limit += more
         rank = self.index.rank(file)

@@ -54,10 +54,14 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
         if fix.withheld is not None:
             out.append(f"{note}: This fix changes several files and was not applied: {fix.withheld}")
         elif fix.applicability is Applicability.UNSAFE:
-            out.append(f"{note}: This is an unsafe fix and may change runtime behavior")
+            out.append(f"{report.paint('unsafe', 'yellow', bold=True)}: {visible(_risk(fix))}")
         elif fix.applicability is Applicability.DISPLAY:
             out.append(f"{note}: This change is a suggestion and is never applied")
     return "\n".join(out) + "\n\n"
+
+
+def _risk(fix: Fix) -> str:
+    return fix.risk or "this fix may change runtime behavior"
 
 
 def _impact(diagnostic: Diagnostic) -> str:

@@ -91,6 +91,7 @@ def _fix(report: Report, diagnostic: Diagnostic) -> dict[str, Any] | None:
         "applicability": fix.applicability.label,
         "edits": edits,
         "message": fix.message,
+        **({"unsafe_reason": fix.risk} if fix.risk else {}),
         **({"withheld": fix.withheld} if fix.withheld else {}),
     }
 

@@ -30,8 +30,15 @@ def render(report: Report) -> str:
 def _diagnostic(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
     source, advice, url = report.source(diagnostic.path), diagnostic.help, report.url(diagnostic)
     text = source.stored if source is not None else None
+    risk = diagnostic.fix.risk if diagnostic.fix is not None else None
     told: dict[str, Any] = {
-        "message": reason(diagnostic) + (f"\nhelp: {advice}" if advice else ""),
+        "message": "\n".join(
+            [
+                reason(diagnostic),
+                *([f"help: {advice}"] if advice else []),
+                *([f"unsafe: {risk}"] if risk else []),
+            ]
+        ),
         "location": {
             "path": relative(diagnostic.path, report.root),
             "range": _range(text, diagnostic.start, diagnostic.end),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Impact, Position, Severity
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Impact, Position, Risks, Severity
 from torchlint.source import line_starts
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ class Report:
     With ``hyperlinks`` the codes are links, for a terminal that follows them.
     ``width`` is the number of columns that a snippet may take. ``advice`` is told beside the findings, or is
     all that is wanted (``alone``). Another ``hidden`` findings are of less impact than the ``least`` one that
-    is reported. Where only new findings are, ``restriction`` says which: ``on changed lines``.
+    is reported. Where only new findings are, ``restriction`` says which: ``on changed lines``. ``risks`` say
+    why fixes that were made are unsafe.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -88,6 +89,7 @@ class Report:
     hidden: int = 0
     least: Impact = Impact.LOW
     restriction: str = ""
+    risks: Risks = field(default_factory=Counter)
 
     @property
     def whole(self) -> Report:

@@ -267,10 +267,12 @@ def _sentence(text: str) -> str:
 def _fix(report: Report, path: Path, fix: Fix) -> dict[str, Any]:
     changes = [_change(report, file, edits) for file, edits in {path: fix.own, **fix.elsewhere}.items()]
     withheld = {"withheld": _sentence(fix.withheld)} if fix.withheld else {}
+    risk = {"unsafeReason": fix.risk} if fix.risk else {}
+    told = f"{fix.message} (unsafe: {fix.risk})" if fix.risk else fix.message
     return {
-        "description": {"text": _sentence(_literal(fix.message))},
+        "description": {"text": _sentence(_literal(told))},
         "artifactChanges": changes,
-        "properties": {"applicability": fix.applicability.label, **withheld},
+        "properties": {"applicability": fix.applicability.label, **risk, **withheld},
     }
 
 

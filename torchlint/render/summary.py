@@ -128,11 +128,24 @@ def render_fix_only(report: Report, *, written: bool) -> str:
         asides = _by_other_fixes(report)
         if unsafe:
             asides.append(f"{unsafe} {more} available with `--unsafe-fixes`")
-        return told + (f" ({', '.join(asides)})" if asides else "") + ".\n"
+        return told + (f" ({', '.join(asides)})" if asides else "") + ".\n" + _risks(report)
     if not unsafe:
         return ""
     told = "No problems fixed" if written else "No problems would be fixed"
-    return f"{told} ({plural(unsafe, 'fix')} available with `--unsafe-fixes`).\n"
+    return f"{told} ({plural(unsafe, 'fix')} available with `--unsafe-fixes`).\n" + _risks(report)
+
+
+def _risks(report: Report) -> str:
+    """Return why fixes are unsafe that were made, or are left to ``--unsafe-fixes``."""
+    left = (item for item in report.diagnostics if item.fix is not None and not item.fix.withheld)
+    risks = report.risks + Counter(
+        (item.code, item.fix.risk) for item in left if item.fix is not None and item.fix.risk is not None
+    )
+    out = ""
+    for (code, risk), count in sorted(risks.items()):
+        times = f" ({count} times)" if count > 1 else ""
+        out += f"  {report.paint(code, 'red', bold=True)} unsafe: {visible(risk)}{times}\n"
+    return out
 
 
 def render_fixes(report: Report, *, written: bool) -> str:

@@ -60,7 +60,7 @@ def _checked(folder: str, wish: Wish) -> list[dict[str, Any]]:
     """
     if not Path(folder).is_dir():
         raise ValueError("there is no such folder")
-    everything = ("--output-format", "json", "--impact", "low", "--advice", "--no-fix", "--exit-zero")
+    everything = ("--output-format", "json", "--impact", "low", "--advice", "on", "--no-fix", "--exit-zero")
     run = subprocess.run(
         [sys.executable, "-m", "torchlint", "check", *everything, "--jobs", "1", *wish.arguments, folder],
         # Not in the repository, whose modules Python would take for its own.

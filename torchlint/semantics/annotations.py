@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import libcst as cst
@@ -98,7 +98,7 @@ class Annotations:
                 word = _WORDS.get(text.rpartition(".")[2].strip("'\""), UNKNOWN)
                 return word if word.known else self._class_named(text)
             case cst.BinaryOperation(operator=cst.BitOr()):
-                return join((self.promised(node.left), self.promised(node.right)))
+                return _either(list(self._types(node)))
             case cst.Subscript():
                 return self._generic(node)
             case cst.Name(value="None"):
@@ -141,7 +141,7 @@ class Annotations:
         if package == "jaxtyping" or head == "Annotated":
             return inner[0] if inner else UNKNOWN  # ``Float[Tensor, "batch 3"]``
         if head in ("Optional", "Union", "Final", "ClassVar") and inner:
-            return join(inner)
+            return _either(inner)
         if head in ("List", "list", "Sequence", "Iterable", "Iterator", "Set", "set", "Collection") and inner:
             kind = Kind.ITERATOR if head in ("Iterable", "Iterator") else Kind.LIST
             return Value(kind, item=inner[0] if inner[0].known else None)
@@ -155,3 +155,20 @@ class Annotations:
         outer = self.promised(node.value)
         of_project = isinstance(outer.definition, cst.ClassDef)  # ``Unit[Batch]`` is an instance of ``Unit``
         return outer if of_project or outer.kind in (Kind.LOADER, Kind.DATASET) else UNKNOWN
+
+
+def _either(types: Sequence[Value]) -> Value:
+    """Return what is one of several types.
+
+    Of an object that may be a list of such objects as well (``Agent | list[Agent]``), whoever asks for an
+    attribute knows that it is one; what it holds is the same.
+    """
+    one = join(each for each in types if each.kind not in _CONTAINERS)
+    held = [each.item for each in types if each.kind in _CONTAINERS]
+    alike = (item is not None and item.definition is one.definition for item in held)
+    if held and one.kind in (Kind.MODULE, Kind.OBJECT) and one.definition is not None and all(alike):
+        return one._replace(item=one)
+    return join(types)
+
+
+_CONTAINERS = frozenset({Kind.DICT, Kind.ITERATOR, Kind.LIST, Kind.TUPLE})

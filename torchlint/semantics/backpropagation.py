@@ -7,6 +7,7 @@ attributes, containers and the functions of the file; where in doubt, a value co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -62,8 +63,13 @@ _NEED_GRAPHS = frozenset({"retain_grad", "register_hook"})
 _FORWARD_HOOK = "register_forward_"
 _QUESTIONS = frozenset({"torch.is_grad_enabled", "torch.is_inference_mode_enabled"})
 _ABOUT_GRAPHS = ("grad_fn", "is_leaf", "requires_grad")
+_OF_FORWARD = "needs_input_grad"
+# What is refused for tensors with a graph, besides methods that write to parameters.
+_REFUSED = frozenset({"numpy.array", "numpy.asarray", "copy.deepcopy"})
+_IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_")
+_REFUSAL = re.compile(r"\b(RuntimeError|Exception|BaseException)\b")
 _ENCODERS = frozenset({f"torch.nn.Transformer{part}" for part in ("", "Encoder", "EncoderLayer")})
-_ASKING = (*_ABOUT_GRAPHS, "_enabled", "Transformer")
+_ASKING = (*_ABOUT_GRAPHS, _OF_FORWARD, "_enabled", "Transformer")
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "put", "setdefault"})
 # Calls into other files that train what they are given, by their names.
 _TRAINING = (Role.TRAINING, Role.LEARNING)
@@ -268,7 +274,10 @@ class Backpropagation(Part):
 
     @cached_property
     def asked_for(self) -> bool:
-        """Whether a file of the program asks if a tensor has a graph, or if autograd is on, or a hook may."""
+        """Whether a file of the program asks if a tensor has a graph, or if autograd is on, or a hook may.
+
+        A file that catches the error asks, too.
+        """
         others = () if self.link is None else self.link.companions(self, _ASKING)
         return any(each._asks for each in (self, *map(Backpropagation.of, others))) or self._hooks_ask
 
@@ -283,6 +292,10 @@ class Backpropagation(Part):
 
     @cached_property
     def _asks(self) -> bool:
+        if any(map(self._awaits_refusal, self.tree.nodes(cst.Try))):
+            return True
+        if any(map(self._tells_forward, self.tree.attributes_by_name.get(_OF_FORWARD, ()))):
+            return True
         for attribute in self.tree.nodes(cst.Attribute):
             if attribute.attr.value not in _ABOUT_GRAPHS:
                 continue
@@ -297,6 +310,26 @@ class Backpropagation(Part):
         return not names.isdisjoint(_QUESTIONS) or (
             not names.isdisjoint(_ENCODERS) and self.module.mentions("padding_mask")
         )
+
+    def _tells_forward(self, read: cst.Attribute) -> bool:
+        """Return whether a forward pass, which autograd may not record, is told what needs a gradient."""
+        function = self.module.function(read)
+        return not (isinstance(function, cst.FunctionDef) and function.name.value == "backward")
+
+    def _awaits_refusal(self, attempt: cst.Try) -> bool:
+        """Return whether a statement may be there to find out that a tensor has a graph."""
+        types = (handler.type for handler in attempt.handlers)
+        if all(each is not None and not _REFUSAL.search(self.module.source(each)) for each in types):
+            return False
+        for call in self.tree.nodes_within(attempt.body, cst.Call):
+            name = self.module.qualified(call.func)
+            if name in _REFUSED:
+                return True
+            if name is None and isinstance(call.func, cst.Attribute):
+                method = call.func.attr.value
+                if (method == "numpy" and not call.args) or _IN_PLACE.fullmatch(method):
+                    return True
+        return False
 
     # ------------------------------------------------------------------ what they reach
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -15,12 +16,33 @@ from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import names_model
-from torchlint.semantics.names import Binding, BindingKind, ScopeKind
+from torchlint.semantics.names import Binding, BindingKind, ScopeKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import BOTTOM, Kind, Value
 
 Decorated: TypeAlias = "cst.ClassDef | cst.FunctionDef"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A call that may run a function which it does not name.
+
+    ``presets`` are the calls of ``partial`` that the function is bound by. With ``key``, a parameter of the
+    function around the call, it runs it where that is one of ``words``.
+    """
+
+    call: cst.Call
+    presets: tuple[cst.Call, ...] = ()
+    key: Binding | None = None
+    words: frozenset[str] = frozenset()
+
+    def or_else(self, other: Run) -> Run:
+        """Return what is true of the call if either of the two is how it runs the function."""
+        if self.key is None or self.key is not other.key:
+            return self if self.key is None else other
+        return replace(self, words=self.words | other.words)
+
 
 _OF_ENGINES = ("execute_model", "forward_batch")
 """One of these stands in the text of a file that runs the steps of an inference engine."""
@@ -30,7 +52,9 @@ _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 class CallGraph:
     """The calls and functions of one file."""
 
-    answers_for_all = frozenset({"callee", "callees", "candidates", "is_settled", "dispatches", "naming"})
+    answers_for_all = frozenset(
+        {"callee", "callees", "candidates", "is_settled", "dispatches", "naming", "standing_for", "word"}
+    )
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.tree = evaluator.tree
@@ -40,6 +64,8 @@ class CallGraph:
         self._value = evaluator.value
         self._attribute = evaluator.attribute
         self.link = evaluator.names.link
+        self.handed_on: Callable[[Function], tuple[Run, ...]] = lambda function: ()
+        """The calls that run a function which is handed on as a value; the façade supplies it."""
 
     @staticmethod
     def counterpart(module: Any) -> CallGraph:
@@ -53,13 +79,24 @@ class CallGraph:
         return found[0] if len(found) == 1 else None
 
     def callees(self, call: cst.Call) -> tuple[Function, ...]:
-        """Return the functions of the project one of which a call runs, in a fixed order."""
-        if self.names.qualified(call.func) is not None:
-            return ()
-        run = [each for one in self._value(call.func).each for each in self._standing_in(self.run_by(one))]
+        """Return the functions of the project one of which a call runs, in a fixed order;
+        none for any other.
+        """
+        run = [each for one in self._named_by(call) for each in self._standing_in(one)]
         if None in run:
             return ()
         return tuple(sorted({each for each in run if each is not None}, key=self.tree.order.__getitem__))
+
+    def callees_or_abstract(self, call: cst.Call) -> tuple[Function, ...]:
+        """Return the ``callees``, and the methods without a body in whose place they are run."""
+        found = self.callees(call)
+        return (*found, *(each for each in self._named_by(call) if each is not None and each not in found))
+
+    def _named_by(self, call: cst.Call) -> list[Function | None]:
+        """Return the functions of the project that a call names, whatever stands in for them."""
+        if self.names.qualified(call.func) is not None:
+            return []
+        return [self.run_by(one) for one in self._value(call.func).each]
 
     def _standing_in(self, function: Function | None) -> Sequence[Function | None]:
         """Return the function itself, or the methods of heirs that stand in for one without a body."""
@@ -103,12 +140,7 @@ class CallGraph:
     def _find_callers(self, question: tuple[str, cst.CSTNode]) -> list[cst.Call]:
         _, function = question
         overridden = self._overridden(function)
-        graphs = [self]
-        if self.link is not None:
-            others = [*self._users(function), *map(self.link.home, overridden)]
-            graphs += [
-                self.counterpart(module) for module in dict.fromkeys(others) if module.tree is not self.tree
-            ]
+        graphs = self._graphs(function, overridden)
         found = [
             call
             for graph in graphs
@@ -120,7 +152,77 @@ class CallGraph:
             named = {call: way for graph in graphs for call, way in graph.naming(function).items()}
             # What runs the method there runs others for other calls.
             found = [call for call in found if call not in named.values()] + list(named)
-        return sorted(found, key=self.tree.order.__getitem__)
+        if isinstance(function, (cst.FunctionDef, cst.Lambda)):
+            found += (run.call for run in self.handed_on(function))
+        return sorted(dict.fromkeys(found), key=self.tree.order.__getitem__)
+
+    def _graphs(self, function: cst.CSTNode, overridden: Iterable[cst.CSTNode] = ()) -> list[CallGraph]:
+        """Return the call graphs of the files that may use a function, this one first."""
+        if self.link is None:
+            return [self]
+        others = [*self._users(function), *map(self.link.home, overridden)]
+        homes = [module for module in dict.fromkeys(others) if module.tree is not self.tree]
+        return [self, *map(self.counterpart, homes)]
+
+    def references(self, function: Function) -> list[cst.BaseExpression]:
+        """Return where a function is named as a value, and not called; a lambda names itself."""
+        if isinstance(function, cst.Lambda):
+            return [function]
+        name = function.name.value
+        if self.classes.owner(function) is None:
+            binding = self.names.by_node.get(function)
+            reads = [*self.names.uses(binding), *self.names.uses_elsewhere(binding)] if binding else []
+            return [read for read in reads if not self.tree.is_called(read)]
+        return [
+            read for graph in self._graphs(function) for read in graph.read_as_values(name).get(function, ())
+        ]
+
+    @remembered
+    def read_as_values(self, name: str) -> dict[Function, list[cst.BaseExpression]]:
+        """Return where this file reads methods of a name without a call, by what each may be."""
+        found: dict[Function, list[cst.BaseExpression]] = {}
+        for read in self.tree.attributes_by_name.get(name, ()):
+            if not self.tree.is_called(read):
+                for function in self.standing_for(read):
+                    found.setdefault(function, []).append(read)
+        return found
+
+    def standing_for(self, node: cst.BaseExpression) -> tuple[Function, ...]:
+        """Return the functions of the project that an expression may be, or run as an instance."""
+        run = [each for one in self._value(node).each for each in self._standing_in(self.run_by(one))]
+        return tuple(dict.fromkeys(each for each in run if each is not None))
+
+    def word(self, node: cst.BaseExpression) -> str | None:
+        """Return the text that an expression is, or the name of a constant of a class: ``Event.STEP``."""
+        constant = self._value(node).constant
+        if isinstance(constant, str):
+            return constant
+        if isinstance(node, cst.Attribute) and self._value(node.value).kind is Kind.CLASS:
+            return dotted_text(node)
+        return None
+
+    def ruled_out(self, call: cst.Call, way: cst.Call, function: Function) -> bool:
+        """Return whether what a call passes rules out that ``way``, a call in the function
+        that it runs, runs another ``function`` then.
+        """
+        around = self.names.scope(way).node
+        if not isinstance(around, (cst.FunctionDef, cst.Lambda)):
+            return False
+        run = next((each for each in self.handed_on(function) if each.call is way), None)
+        if run is None:
+            return False
+        bound = self.bound_to(call, around)
+        if run.key is not None and run.key.scope.node is around:
+            passed = bound.get(run.key.name)
+            word = None if passed.node is None else self.word(passed.node)
+            if word is not None and word not in run.words:
+                return True
+        handed = None if isinstance(around, cst.Lambda) else self._parameter_of(around, way.func)
+        if handed is None:
+            return False
+        passed = bound.get(handed)
+        definitions = frozenset() if passed.node is None else self._value(passed.node).definitions
+        return bool(definitions) and function not in definitions
 
     def naming(self, method: cst.FunctionDef) -> dict[cst.Call, cst.Call]:
         """Return the calls in this file that run a method by its name, ``self.call("on_step")``, and how."""
@@ -305,7 +407,8 @@ class CallGraph:
         """Return whether a call of one of these methods is made through ``self``, which may be an heir."""
         func = call.func
         through_self = isinstance(func, cst.Attribute) and self.classes.instance_class(func.value) is not None
-        return through_self and self.callee(call) in methods
+        named = self._named_by(call) if through_self else []
+        return len(named) == 1 and named[0] in methods
 
     def candidates(self, function: cst.CSTNode) -> list[_Pool]:
         """Return the calls of this file that could run a function of any file, by the names it goes by."""
@@ -438,8 +541,10 @@ class CallGraph:
             runner = self.callee(call)
             assert isinstance(runner, cst.FunctionDef)
             return self.run_with(run, function, self.bound_to(call, runner).unpacked)
-        presets = callee.presets if callee.definition is function else ()
-        return self._bound(call, function, presets, callee.named_by_class)
+        if callee.definition is function:
+            return self._bound(call, function, callee.presets, callee.named_by_class)
+        handed = next((run.presets for run in self.handed_on(function) if run.call is call), ())
+        return self._bound(call, function, handed, callee.named_by_class)
 
     def run_with(self, call: cst.Call, function: Function, held: calls.Unpacked | None) -> calls.BoundCall:
         """Return a call bound to a function, where the stars that it hands on, if any, hold this."""
@@ -455,22 +560,24 @@ class CallGraph:
 
     def laid_out(self, call: cst.Call, function: Function) -> list[calls.BoundCall]:
         """Return a call bound to a function, once for each way to fill the stars that it hands on."""
-        held = self.handed_on(call)
+        held = self.held_by_stars(call, function)
         if not held or self._value(call.func).presets:
             return [self.bound_to(call, function)]
         return [self.run_with(call, function, each) for each in held]
 
     @solved(())
-    def handed_on(self, call: cst.Call) -> tuple[calls.Unpacked | None, ...]:
-        """Return what ``*args`` and ``**kwargs`` hold that a call hands on,
-        for each call of the function around it.
+    def held_by_stars(self, call: cst.Call, function: Function | None) -> tuple[calls.Unpacked | None, ...]:
+        """Return what ``*args`` and ``**kwargs`` hold that a call hands on, for each call of the function
+        around it; to one ``function`` that it runs, if that is asked.
 
         None where that is not known; nothing if there are none, or it unpacks something else as well.
         """
         around = self._hands_on_stars(call)
         if around is None:
             return ()
-        callers = (caller for caller in self.callers(around) if not self.tree.contains(around, caller))
+        callers = [caller for caller in self.callers(around) if not self.tree.contains(around, caller)]
+        if function is not None:
+            callers = [caller for caller in callers if not self.ruled_out(caller, call, function)]
         return tuple(bound.unpacked for caller in callers for bound in self.laid_out(caller, around))
 
     @remembered
@@ -703,7 +810,7 @@ class _Pool:
     def _sorted(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
         run: dict[cst.Call, tuple[Function, ...]] = {}
         for call in tuple(self._open):
-            found = graph.callees(call)  # which may lead back here
+            found = graph.callees_or_abstract(call)  # which may lead back here
             if graph.is_settled(call):
                 run[call] = found
         waiting, self._open = self._open, []
@@ -711,7 +818,7 @@ class _Pool:
             if call not in run and not graph.is_settled(call):
                 self._open.append(call)
             else:
-                for callee in run[call] if call in run else graph.callees(call):
+                for callee in run[call] if call in run else graph.callees_or_abstract(call):
                     self._settled.setdefault(callee, []).append(call)
         known = dict.fromkeys(call for function in functions for call in self._settled.get(function, ()))
         return [*known, *self._open]

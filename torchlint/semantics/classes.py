@@ -353,6 +353,17 @@ class Classes:
             return None
         return attr, fields.index(attr) if len(info.lineage) == 1 and not info.opaque else None
 
+    def field_of(self, definition: cst.ClassDef, argument: cst.Arg, call: cst.Call) -> str | None:
+        """Return the field that an argument fills of a class without a constructor of its own."""
+        info = self.info(definition)
+        if info.method("__init__") is not None or argument.star:
+            return None
+        fields = [field for each in reversed(info.lineage) for field in _fields(each.node)]
+        if argument.keyword is not None:
+            return argument.keyword.value if argument.keyword.value in fields else None
+        place = next(i for i, other in enumerate(call.args) if other is argument)
+        return fields[place] if place < len(fields) else None
+
     @cached_property
     def _assigned(self) -> dict[tuple[cst.ClassDef, str], list[AttributeBinding]]:
         """The assignments ``self.attr = …`` by the class in whose methods they stand."""

@@ -436,7 +436,9 @@ class Contexts(Part):
 
     @remembered
     def _is_drawn(self, block: cst.For | cst.If) -> bool:
-        """Return whether each run of a loop, or of a branch, draws something, and trains nothing."""
+        """Return whether each run of a loop, or of a branch, draws something, and trains nothing;
+        nor does what draws go through data.
+        """
         body = block.body
         drawing = any(
             not self.module.flow.is_conditional(call, within=block)
@@ -445,7 +447,10 @@ class Contexts(Part):
         if not drawing:
             return False
         acts = self._acts_in(body, self.tree.nodes(cst.Call))
-        return _Act.TRAINS not in acts and not (isinstance(block, cst.For) and self._goes_over_data(block))
+        if isinstance(block, cst.If):
+            # ``if __name__ == "__main__":`` evaluates, and draws what comes of it.
+            return acts.isdisjoint(_WORKING)
+        return _Act.TRAINS not in acts and not self._goes_over_data(block)
 
     @cached_property
     def _drawing(self) -> list[cst.Call]:

@@ -15,7 +15,7 @@ import libcst as cst
 from torchlint.semantics.identifiers import identifiers, named
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.values import Device, Kind
+from torchlint.semantics.values import MISSING, Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -252,3 +252,22 @@ def initialises_cuda(module: Module, node: cst.CSTNode) -> bool:
 def _is_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     value = module.value(node)
     return value.kind in (Kind.DEVICE, Kind.STRING) and value.device is Device.ACCELERATOR
+
+
+def read_where_unset(module: Module, node: cst.BaseExpression) -> str | None:
+    """Return the text that is read from a variable of the environment where that is not set:
+    ``os.getenv("PIN", True)``, also by ``str(…)`` and ``….lower()``.
+    """
+    match node:
+        case cst.Call(func=func, args=[_, cst.Arg(value=default)]) if module.qualified(func) in _READING:
+            constant = module.value(default).constant
+            return None if constant is MISSING or constant is None else str(constant)
+        case cst.Call(func=cst.Name("str"), args=[cst.Arg(value=read)]):
+            return read_where_unset(module, read)
+        case cst.Call(func=cst.Attribute(value=read, attr=cst.Name("lower")), args=[]):
+            text = read_where_unset(module, read)
+            return None if text is None else text.lower()
+    return None
+
+
+_READING = frozenset({"os.environ.get", "os.getenv"})

@@ -365,3 +365,12 @@ def default_dtype_changes(module: Module) -> bool:
     """Return whether a program or a test changes the dtype, or device, that tensors get by default."""
     words = ("set_default_dtype", "set_default_tensor_type")
     return module.mentions(*words) or (module.link is not None and module.link.has_anywhere(words))
+
+
+def default_device_changes(module: Module) -> bool:
+    """Return whether a program or a test changes the device of tensors made without one:
+    for good, or for what runs in a ``with`` statement.
+    """
+    lasting = ("set_default_device", "set_default_tensor_type")
+    words = (*lasting, "with torch.device", "with device", "with self.device")
+    return module.mentions(*words) or (module.link is not None and module.link.has_anywhere(words))

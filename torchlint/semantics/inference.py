@@ -816,7 +816,7 @@ class Inference:
             return NUMBER if value.kind is Kind.SHAPE else value._replace(constant=MISSING)
         if value.kind is Kind.MODULE and value.cls in MODULE_CONTAINERS:
             return value.item if value.item is not None else MODULE.on(value.device)
-        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
+        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.MODULE, Kind.OBJECT):
             return value.item if value.item is not None else UNKNOWN
         if value.kind is Kind.DATASET:
             return BATCH.on(Device.CPU)
@@ -834,7 +834,7 @@ class Inference:
             return UNKNOWN
         if value.kind is Kind.ITERATOR:
             return value.item if value.item is not None else UNKNOWN
-        if value.kind is Kind.OBJECT and isinstance(value.definition, cst.ClassDef):
+        if value.kind is Kind.OBJECT and value.item is None and isinstance(value.definition, cst.ClassDef):
             return self._iterated_object(self.classes.info(value.definition))
         if value.kind is Kind.SAMPLER and value.definition is None:
             return self._drawn(value)
@@ -1226,6 +1226,8 @@ class Inference:
                 return self._class_attribute(self.classes.info(base.definition), attr)
             case Kind.STRING | Kind.NUMBER | Kind.LIST | Kind.TUPLE | Kind.DICT | Kind.SHAPE:
                 return self._method(base, attr)
+            case _ if attr in results.MASKS_OF_NODES and base.device is Device.ACCELERATOR:
+                return Value(Kind.TENSOR, device=base.device, dtype="torch.bool")
             case _:
                 return UNKNOWN
 
@@ -1249,7 +1251,9 @@ class Inference:
         fact = results.TENSOR_ATTRIBUTES.get(attr) or results.BATCH_ATTRIBUTES.get(attr)
         if fact is not None and attr not in ("T", "data", "name", "names"):
             return self.library.from_fact(fact, (base,))
-        return self.element(base)
+        part = self.element(base)
+        masks = attr in results.MASKS_OF_NODES and part.kind is Kind.TENSOR
+        return part._replace(dtype="torch.bool") if masks else part
 
     def _lacks(self, base: Value, attr: str) -> bool:
         """Return whether an object or a model certainly has nothing under a name."""
@@ -1362,7 +1366,7 @@ class Inference:
         assigned = self.classes.attribute_bindings(info, attr)
         if method is not None:
             bound = self._bound_method(method, base)
-            if assigned and bound.kind is Kind.FUNCTION:
+            if assigned and bound.kind is Kind.FUNCTION and not all(_wraps(each, attr) for each in assigned):
                 # ``self.update = self.update_one``: the method only says how it is called.
                 standing = self._assigned_to_attribute(assigned)
                 if standing is BOTTOM or (standing.kind is Kind.FUNCTION and standing.definition is not None):
@@ -1374,6 +1378,7 @@ class Inference:
             many = len(assigned) > _FEW
             joined = self._once(f"attribute {attr}", info.node, work_out) if many else work_out()
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
+                joined = self._with_layers(info, attr, joined)
                 return joined.on(base.device) if base.device is Device.CPU else joined
             if joined == UNKNOWN:
                 return self._declared_field(info, attr)
@@ -1384,6 +1389,19 @@ class Inference:
         if attr == "accelerator" and any(map(info.inherits, _TRAINERS)):
             return Value(Kind.ACCELERATOR)  # what a trainer has since it was built on Accelerate
         return self._registered(info, attr)
+
+    def _with_layers(self, info: ClassInfo, attr: str, held: Value) -> Value:
+        """Return a container of layers that starts empty, with what the methods of a class append to it."""
+        if held.cls not in MODULE_CONTAINERS or held.item is not None:
+            return held
+        lineage = {ancestor.node for ancestor in info.lineage}
+        fillings = self._fillings.get(attr, ())
+        filled = [read for read in fillings if self.tree.enclosing(read, cst.ClassDef) in lineage]
+        appended = [item for item in map(self.appended, filled) if item is not None]
+        if not appended or len(appended) < len(filled):
+            return held
+        layers = join(map(self.value, appended))
+        return held._replace(item=layers) if layers is not BOTTOM and layers.kind is Kind.MODULE else held
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
         """Return what the assignments to an attribute, one of which does more than add to it, make of it."""
@@ -1489,6 +1507,19 @@ class Inference:
                     for argument in call.args:
                         if argument.keyword is not None:
                             found.setdefault(argument.keyword.value, []).append(call)
+        return found
+
+    @cached_property
+    def _fillings(self) -> dict[str, list[cst.Attribute]]:
+        """By name: the attributes of ``self`` to which a call adds layers: ``self.layers.append``."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for call in self.tree.nodes(cst.Call):
+            match call.func:
+                case cst.Attribute(
+                    value=cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)) as filled,
+                    attr=cst.Name("append" | "extend" | "insert" | "add_module" | "register_module"),
+                ):
+                    found.setdefault(name, []).append(filled)
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
@@ -2212,3 +2243,13 @@ def _is_made(value: cst.BaseExpression | None) -> bool:
             return all(arg.keyword is not None or arg.star == "**" for arg in args)
         case _:
             return False
+
+
+def _wraps(assigned: AttributeBinding, name: str) -> bool:
+    """Return whether an assignment puts around a method what calls it:
+    ``self.update = counted(self.update)``.
+    """
+    match assigned.value:
+        case cst.Call(args=args):
+            return any(isinstance(a.value, cst.Attribute) and a.value.attr.value == name for a in args)
+    return False

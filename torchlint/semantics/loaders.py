@@ -803,13 +803,22 @@ def _around(
 
 
 def _parameter(module: Module, iterated: cst.BaseExpression, function: cst.CSTNode) -> Binding | None:
-    """Return the parameter of ``function`` that the loader comes in by."""
-    for node in module.tree.descendants(iterated):
-        if isinstance(node, cst.Name) and module.names.is_read(node):
+    """Return the parameter of ``function`` that the loader comes in by, whatever it is called there."""
+    seen: dict[cst.CSTNode, None] = {iterated: None}
+    waiting: list[cst.CSTNode] = [iterated]
+    for given in waiting:
+        for node in module.tree.descendants(given):
+            if not isinstance(node, cst.Name) or not module.names.is_read(node):
+                continue
             for binding in module.bindings(node):
                 if binding.kind is BindingKind.PARAMETER and binding.scope.node is function:
                     if binding.name not in ("self", "cls"):
                         return binding
+                elif binding.kind is BindingKind.ASSIGN and binding.value is not None:
+                    # ``batches = tqdm(loader)``
+                    if binding.scope.node is function and binding.value not in seen:
+                        seen[binding.value] = None
+                        waiting.append(binding.value)
     return None
 
 

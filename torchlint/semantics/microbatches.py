@@ -57,6 +57,39 @@ def accumulations(module: Module, call: cst.Call) -> Iterator[Accumulation]:
             yield found
 
 
+def batches_of_step(module: Module, loop: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return ``n`` of a loop over the batches that one step accumulates: over ``x.chunk(n)``, or over
+    ``range(n)`` where ``n`` counts batches.
+    """
+    match loop:
+        case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])) if (
+            module.qualified(func) == "builtins.range"
+        ):
+            named = has(last_name(count), Role.ACCUMULATION)
+            return count if named and _are_several(module, count) else None
+        case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=batches), *_])) if module.qualified(
+            func
+        ) in ("builtins.zip", "builtins.enumerate"):
+            return _chunks(module, batches)
+        case cst.For(iter=batches):
+            return _chunks(module, batches)
+    return None
+
+
+def _chunks(module: Module, batches: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return ``n`` of ``x.chunk(n)``: a batch in parts."""
+    match batches:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("chunk")), args=[*_, cst.Arg(value=count)]):
+            place = 2 if module.qualified(batches.func) == "torch.chunk" else 1
+            return count if len(batches.args) == place and _are_several(module, count) else None
+    return None
+
+
+def _are_several(module: Module, count: cst.BaseExpression) -> bool:
+    constant = module.value(count).constant
+    return constant is MISSING or (isinstance(constant, int) and constant > 1)
+
+
 class _Search:
     """One iteration, looked through for an accumulation."""
 
@@ -99,43 +132,12 @@ class _Search:
             return None
         if len(backward.loops) != 1 or any(event.loops for event in (*steps, *clearing)):
             return None
-        count = self._batches_of(backward.loops[0])
+        count = batches_of_step(self.module, backward.loops[0])
         if count is None or iteration.events.index(backward) > iteration.events.index(steps[0]):
             return None
         return Accumulation(
             iteration, backward, tuple(steps), count, backward.loops[0], within=True, counted=True
         )
-
-    def _batches_of(self, loop: cst.CSTNode) -> cst.BaseExpression | None:
-        """Return ``n`` of a loop over ``x.chunk(n)``, or over ``range(n)`` where ``n`` counts batches."""
-        match loop:
-            case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])) if (
-                self.module.qualified(func) == "builtins.range"
-            ):
-                named = has(last_name(count), Role.ACCUMULATION)
-                return count if named and self._are_several(count) else None
-            case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=batches), *_])) if (
-                self.module.qualified(func) in ("builtins.zip", "builtins.enumerate")
-            ):
-                return self._chunks(batches)
-            case cst.For(iter=batches):
-                return self._chunks(batches)
-        return None
-
-    def _chunks(self, batches: cst.BaseExpression) -> cst.BaseExpression | None:
-        """Return ``n`` of ``x.chunk(n)``: a batch in parts."""
-        match batches:
-            case cst.Call(func=cst.Attribute(attr=cst.Name("chunk")), args=[*_, cst.Arg(value=count)]):
-                whole = len(batches.args) == self._place_of_count(batches)
-                return count if whole and self._are_several(count) else None
-        return None
-
-    def _place_of_count(self, chunk: cst.Call) -> int:
-        return 2 if self.module.qualified(chunk.func) == "torch.chunk" else 1
-
-    def _are_several(self, count: cst.BaseExpression) -> bool:
-        constant = self.module.value(count).constant
-        return constant is MISSING or (isinstance(constant, int) and constant > 1)
 
     def _text(self, node: cst.BaseExpression) -> str:
         return self.module.home(node).tree.source(node)

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.diagnostics import Position
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.handedon import handed_on
 from torchlint.semantics.linked import Link, handing_on
 from torchlint.semantics.module import Module, Settings
 from torchlint.syntax import SyntaxTree
@@ -31,8 +32,8 @@ def build(
     With ``link`` it is one of several that know one another, and share a ``fixpoint``.
     """
     if link is None:
-        return Module(tree, settings, locate, path, _grad_off)
-    return handing_on(Module)(tree, settings, locate, path, _grad_off, link, fixpoint)
+        return Module(tree, settings, locate, path, _grad_off, handed_on)
+    return handing_on(Module)(tree, settings, locate, path, _grad_off, handed_on, link, fixpoint)
 
 
 def _grad_off(module: Module, node: cst.CSTNode) -> bool:

@@ -15,6 +15,7 @@ from torchlint.parsing import DEEPEST_QUESTIONS
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
+from torchlint.semantics.callgraph import Run
 from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.declared import Declared
 from torchlint.semantics.dependencies import cached_property
@@ -120,7 +121,8 @@ class Module:
     Every question is answered lazily and remembered. Unknown stays unknown: None, ``UNKNOWN`` or False
     wherever the file does not show the answer. ``locate`` tells the place of an offset as people count it:
     in a notebook that is one in a cell. ``grad_off`` tells whether autograd is off where a node runs: values
-    depend on it, though it is found out by way of values. `torchlint.semantics.model` supplies it.
+    depend on it, though it is found out by way of values; ``handed_on`` which calls run a function that they
+    do not name, which callers depend on in the same way. `torchlint.semantics.model` supplies both.
     """
 
     # They only put together what others answer, who hand questions on themselves.
@@ -138,6 +140,7 @@ class Module:
         locate: Callable[[int], Position] | None,
         path: PurePath | None,
         grad_off: Callable[[Module, cst.CSTNode], bool],
+        handed_on: Callable[[Module, Function], tuple[Run, ...]],
         link: Link | None = None,
         fixpoint: Fixpoint[Any, Any] | None = None,
     ) -> None:
@@ -150,6 +153,7 @@ class Module:
         self.path = path
         """Where the file is, as far as that is known."""
         self._grad_off = grad_off
+        self._handed_on = handed_on
         self._parts: dict[type[Part], Part] = {}
         """What further parts of the model know of this one; see `Part`."""
 
@@ -216,6 +220,7 @@ class Module:
         """The evaluator of expressions."""
         inference = self._linked(Inference)(self.tree, self.names, self.flow, self.classes)
         inference.grad_off = lambda node: self._grad_off(self, node)
+        inference.callgraph.handed_on = lambda function: self._handed_on(self, function)
         if self.settings.host_names or self.settings.device_names or self.settings.known_async_helpers:
             inference.declared = self.settings
         return inference
@@ -272,7 +277,7 @@ class Module:
         around = self.function(call) if any(argument.star for argument in call.args) else None
         graph = self.inference.callgraph
         if isinstance(around, cst.FunctionDef) and self._shows_calls(around):
-            held = graph.handed_on(call)
+            held = graph.held_by_stars(call, None)
             if held and None not in held:
                 return calls.either(
                     [calls.bind(call, signature, presets=presets, unpacked=each) for each in held]

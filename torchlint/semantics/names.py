@@ -978,6 +978,7 @@ _MOVED_PREFIXES = (
     ("torch.utils.data.sampler.", "torch.utils.data."),
     ("torch.utils.data.distributed.", "torch.utils.data."),
     ("torch.autograd.variable.", "torch.autograd."),
+    ("torch.functional.F.", "torch.nn.functional."),
     ("torch.autograd.grad_mode.", "torch."),
     ("torch.cuda.amp.autocast_mode.", "torch.cuda.amp."),
     ("torch.cuda.amp.grad_scaler.", "torch.cuda.amp."),
@@ -990,11 +991,13 @@ _MOVED_PREFIXES = (
     ("torch.nn.parameter.", "torch.nn."),
     ("torch._tensor.", "torch."),
     ("torch.optim.optimizer.", "torch.optim."),
+    ("torchmetrics.metric.", "torchmetrics."),
 )
 _MOVED = {
     "pytorch_lightning": "lightning",
     "lightning.pytorch": "lightning",
     "torch_geometric.data.DataLoader": "torch_geometric.loader.DataLoader",
+    "torch.functional.F": "torch.nn.functional",
     "torch.tensor.Tensor": "torch.Tensor",
     "torch.nn.functional.Tensor": "torch.Tensor",
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, TypeAlias
 
 import libcst as cst
@@ -29,7 +30,7 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, LOOPS, Function, Loop, iterable_of
+from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has, names_model
@@ -79,12 +80,14 @@ class Hot:
 
     ``loop`` is the hot loop, or the function that runs every step without a loop in this file.
     ``path`` are the calls (or property reads) that lead from the loop to the function of the node,
-    outermost first; empty when the loop is in the same function. ``reason`` says what makes it hot.
+    outermost first; empty when the loop is in the same function. ``reason`` says what makes it hot. A
+    ``period`` of 2 says that a counter lets the node run at every second step only.
     """
 
     loop: Loop | Function
     path: tuple[cst.BaseExpression, ...]
     reason: Reason
+    period: int = 1
 
 
 class Heat(enum.IntEnum):
@@ -135,8 +138,9 @@ _APART: Final = frozenset(
     {Kind.DICT, Kind.LIST, Kind.NDARRAY, Kind.NONE, Kind.NUMBER, Kind.STRING, Kind.TENSOR, Kind.TUPLE}
 )
 
-# The tests of the branches around a place that ask for a parameter, and how each must come out.
-_Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
+# The tests of the branches around a place that ask for a parameter, and how each must come out; and calls of
+# what may be one of several functions, with the one that each must run.
+_Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool | Function], ...]"
 
 # A function, whether it runs for each item that it yields, and on which conditions.
 _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
@@ -344,7 +348,14 @@ class Places(Part):
         held: dict[cst.CSTNode, tuple[list[cst.Call], list[Loop]]] = {}
         for call in self.tree.nodes(cst.Call):
             held.setdefault(self._holder(call), ([], []))[0].append(call)
-        loops: list[Loop] = self.tree.nodes(*LOOPS)
+        loops: Iterable[Loop] = chain(
+            self.tree.nodes(cst.For),
+            self.tree.nodes(cst.While),
+            self.tree.nodes(cst.ListComp),
+            self.tree.nodes(cst.SetComp),
+            self.tree.nodes(cst.DictComp),
+            self.tree.nodes(cst.GeneratorExp),
+        )
         for loop in loops:
             held.setdefault(self._holder(loop), ([], []))[1].append(loop)
         return held
@@ -519,7 +530,19 @@ class Places(Part):
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
             run = self._run_of(node, function)
             found = self._hot_function(*run) or (None if self._is_ruled_out(*run) else found)
-        return found
+        if found is None:
+            return None
+        period = self._period(node, found)
+        return found if period == 1 else replace(found, period=period)
+
+    def _period(self, node: cst.CSTNode, hot: Hot) -> int:
+        """Return in every how many rounds of a hot loop its counters let a node run."""
+        periods: list[int] = []
+        for place in (*hot.path, node):
+            home = self.module.home(place)
+            within = hot.loop if not periods else None
+            periods.append(Throttling.of(home).period(place, within))
+        return max(periods)
 
     def _is_ruled_out(self, function: Function, _streaming: bool, conditions: _Conditions) -> bool:
         """Return whether no call of a function is one that comes to a place of it, for all that they pass."""
@@ -660,7 +683,8 @@ class Places(Part):
                     warm = warm or hot
                 if outer is not None:
                     function, streams, before = self._run_of(place, outer)
-                    key = function, streams, (*before, *self._passed_on(step, current, conditions, outer))
+                    passed_on = self._passed_on(step, current, conditions, outer)
+                    key = function, streams, (*before, *passed_on, *self._chosen(step, current))
                     if key not in seen:
                         seen.add(key)
                         if self._may_be_hot(outer, key[1]):
@@ -726,11 +750,20 @@ class Places(Part):
         if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
             return
         for test, truth in conditions:
+            if not isinstance(truth, bool):
+                continue
             for guard in implied(self.module, test, truth):
                 if isinstance(guard.test, cst.Name) and self._is_parameter(guard.test, function):
                     passed = self.module.argument(call, guard.test.value).node
                     if isinstance(passed, cst.Name) and self._is_parameter(passed, outer):
                         yield passed, guard.holds
+
+    def _chosen(
+        self, step: cst.BaseExpression, function: Function
+    ) -> tuple[tuple[cst.BaseExpression, Function], ...]:
+        """Return the condition that a call which may run one of several functions runs this one."""
+        handed = self.module.inference.callgraph.handed_on(function)
+        return ((step, function),) if any(run.call is step for run in handed) else ()
 
     def _is_parameter(self, name: cst.Name, function: Function) -> bool:
         bindings = self.names.bindings(name)
@@ -742,6 +775,10 @@ class Places(Part):
         """Return whether what a call passes rules out one of the branches."""
         if not isinstance(call, cst.Call):
             return False
+        graph = self.module.inference.callgraph
+        for way, run in conditions:
+            if isinstance(way, cst.Call) and not isinstance(run, bool) and graph.ruled_out(call, way, run):
+                return True
         callee, override = self.module.callee(call), None
         if callee is not function:
             override = self._override(function, callee)
@@ -751,7 +788,11 @@ class Places(Part):
         def contradicts(guard: Guard) -> bool | None:
             return self._contradicts(call, function, guard, override) or None
 
-        return any(concluded(self.module, test, truth, contradicts) for test, truth in conditions)
+        return any(
+            concluded(self.module, test, truth, contradicts)
+            for test, truth in conditions
+            if isinstance(truth, bool)
+        )
 
     def _override(self, function: Function, callee: Function | None) -> cst.FunctionDef | None:
         """Return a function that a call may run if it is the override of the method that the call names."""

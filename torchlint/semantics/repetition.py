@@ -36,7 +36,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Cause, Heat
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.serving import is_step, may_serve
-from torchlint.semantics.spellings import last_name, word_of
+from torchlint.semantics.spellings import last_name, start_of, word_of
 
 _LOOPS: frozenset[type] = frozenset(LOOPS)
 _BODIES: frozenset[type] = frozenset(FUNCTIONS)
@@ -190,8 +190,17 @@ class Repetition(Part):
             return True
         if self._stepping and not called and has(name, Role.STEP):
             return True
+        made = (each.decorator for each in function.decorators)
+        if any(self._is_of_project(each.func if isinstance(each, cst.Call) else each) for each in made):
+            return True  # It may keep it for whoever asks for it.
         handed = scope.kind is ScopeKind.CLASS
         return self._named_elsewhere(name, handed) or any(self._may_run(user) for user in self._users(name))
+
+    def _is_of_project(self, func: cst.BaseExpression) -> bool:
+        """Return whether what is called is known to be of the project, or a container of it."""
+        root = start_of(func, cst.Attribute)
+        known = not isinstance(root, cst.Name) or bool(self.names.bindings(root))
+        return known and self.names.qualified(func) is None
 
     def _asked_of_base(self, definition: cst.CSTNode, name: str) -> bool:
         """Return whether a base class of another file has, or calls, a method of a name."""
@@ -213,13 +222,19 @@ class Repetition(Part):
         return self.link is not None and self.link.names(self, name, instances=handed)
 
     def _may_run(self, user: cst.CSTNode | None) -> bool:
-        """Return whether what uses a function as a value may run it again and again, out of sight.
+        """Return whether what uses a function as a value may run it again and again by no name of its own.
 
-        An assignment gives it another name, to be called by; a call that does not run it keeps it.
+        An assignment gives it another name, to be called by, unless it puts it into a table. What a call of a
+        library does not run, it keeps.
         """
-        if isinstance(user, cst.Call):
-            return last_name(user.func) in _RUNNERS
-        return not isinstance(user, cst.Assign)
+        match user:
+            case cst.Assign():
+                return any(isinstance(each.target, cst.Subscript) for each in user.targets)
+            case cst.Call(func=func) if self.names.qualified(func) == "functools.partial":
+                return not isinstance(self.tree.parent(user), cst.Assign)
+            case cst.Call(func=func):
+                return last_name(func) in _RUNNERS or self._is_of_project(func)
+        return True
 
     @remembered
     def _users(self, name: str) -> list[cst.CSTNode | None]:

@@ -24,13 +24,17 @@ import libcst as cst
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _DEEPEST = 4
 """How many containers in one another a value is followed into."""
-_FILLING = frozenset({"append", "appendleft", "add"})
+_FILLING = {"append": 0, "appendleft": 0, "add": 0, "insert": 1}
+"""Methods that put an argument into a container, and the place of that argument."""
+_PICKING = frozenset({"get", "pop", "setdefault"})
+_INSTANCES = frozenset({Kind.OBJECT, Kind.MODULE, Kind.DATASET, Kind.SAMPLER})
 _REORDERING = frozenset(f"builtins.{name}" for name in ("reversed", "sorted", "set", "frozenset"))
 
 Path: TypeAlias = "tuple[int | str | None, ...]"
@@ -339,6 +343,11 @@ def _taken(target: cst.Tuple | cst.List, path: Path) -> list[tuple[cst.BaseExpre
     return found
 
 
+def following(module: Module, use: Use) -> list[Standing]:
+    """Return where a value stands next behind a use that takes it out of a container, or puts it into one."""
+    return [onward for onward in _onward(module, use) if isinstance(onward, Standing)]
+
+
 def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
     """Yield where a value goes on to from a use of it."""
     by, path = use.by, use.path
@@ -359,6 +368,8 @@ def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
             yield from _stored(module, by, use)
         case UseKind.ITEM if isinstance(by, cst.Subscript):
             yield from _picked(module, by, path)
+        case UseKind.METHOD if path and isinstance(by, cst.Call):
+            yield from _handed_out(module, by, use.name, path)
         case UseKind.ITERATED if isinstance(by, (cst.For, cst.CompFor)):
             yield from _assigned(by.target, use.node, path[1:])
         case UseKind.ENTERED if isinstance(by, cst.WithItem):
@@ -410,12 +421,43 @@ def _picked(module: Module, item: cst.Subscript, path: Path) -> Iterator[Standin
     elif len(slices) != 1 or not isinstance(slices[0], cst.Index):
         yield Standing(item, (None, *path[1:]))
     else:
-        wanted, index = module.value(slices[0].value).constant, path[0]
-        if isinstance(wanted, (int, str)) and index is not None:
-            counted = isinstance(wanted, int) and isinstance(index, int) and (wanted < 0) is not (index < 0)
-            if wanted != index and not counted:
-                return
-        yield Standing(item, path[1:])
+        if _may_be_under(module, slices[0].value, path[0]):
+            yield Standing(item, path[1:])
+
+
+def _handed_out(module: Module, call: cst.Call, method: str, path: Path) -> Iterator[Standing]:
+    """Yield what a method of a container gives that holds a value as the part ``path``."""
+    match method:
+        case "get" | "pop" | "setdefault" if call.args:
+            if _may_be_under(module, call.args[0].value, path[0]):
+                yield Standing(call, path[1:])
+        case "values":
+            yield Standing(call, (None, *path[1:]))
+        case "items":
+            yield Standing(call, (None, 1, *path[1:]))
+        case _:
+            yield Standing(call, path)
+
+
+def key_of(use: Use) -> cst.BaseExpression | None:
+    """Return the key by which a use takes an item out of a container; None if it does nothing of the kind."""
+    match use.by:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=key))]) if (
+            use.kind is UseKind.ITEM
+        ):
+            return key
+        case cst.Call(args=[cst.Arg(value=key), *_]) if use.kind is UseKind.METHOD and use.name in _PICKING:
+            return key
+    return None
+
+
+def _may_be_under(module: Module, key: cst.BaseExpression, index: int | str | None) -> bool:
+    """Return whether the part of a container under an index may be the one under a key."""
+    wanted = module.value(key).constant
+    if not isinstance(wanted, (int, str)) or index is None:
+        return True
+    counted = isinstance(wanted, int) and isinstance(index, int) and (wanted < 0) is not (index < 0)
+    return wanted == index or counted
 
 
 def _given(module: Module, call: cst.Call, use: Use) -> Iterator[Use | Standing]:
@@ -433,8 +475,17 @@ def _given(module: Module, call: cst.Call, use: Use) -> Iterator[Use | Standing]
             yield replace(use, kind=UseKind.ELSEWHERE)
         return
     match call.func:
-        case cst.Attribute(value=owner, attr=cst.Name(method)) if method in _FILLING:
+        case cst.Attribute(value=owner, attr=cst.Name(method)) if (
+            method in _FILLING and argument in call.args[_FILLING[method] : _FILLING[method] + 1]
+        ):
             yield from _put_into(module, owner, (None, *path), use)
+        case cst.Attribute(value=owner, attr=cst.Name("setdefault")) if argument in call.args[1:]:
+            yield Standing(call, path)
+            yield from _put_into(module, owner, (_index(module, call.args[0].value), *path), use)
+        case cst.Attribute(value=owner, attr=cst.Name("update")) if (
+            path and argument.keyword is None and module.value(owner).kind is Kind.DICT
+        ):
+            yield from _put_into(module, owner, path, use)
         case cst.Attribute(value=owner, attr=cst.Name("extend")):
             yield from _put_into(module, owner, (None, *path[1:]), use)
         case _:
@@ -454,17 +505,30 @@ def _stored(module: Module, target: cst.CSTNode, use: Use) -> Iterator[Use | Sta
     """Yield where a value goes that is stored as an attribute or as an item."""
     if isinstance(target, cst.Subscript):
         keys = [element.slice for element in target.slice]
-        key = module.value(keys[0].value).constant if isinstance(keys[0], cst.Index) else None
-        inner = (key if isinstance(key, (int, str)) else None, *use.path)
-        yield from _put_into(module, target.value, inner, use)
+        key = _index(module, keys[0].value) if isinstance(keys[0], cst.Index) else None
+        yield from _put_into(module, target.value, (key, *use.path), use)
         return
     if isinstance(target, cst.Attribute):
         yield from (Standing(read, use.path) for read in _reads_of_attribute(module, target))
     yield replace(use, kind=UseKind.ELSEWHERE)
 
 
+def _index(module: Module, key: cst.BaseExpression) -> int | str | None:
+    """Return the step of a path that a key is."""
+    constant = module.value(key).constant
+    return constant if isinstance(constant, (int, str)) else None
+
+
 def _put_into(module: Module, owner: cst.BaseExpression, path: Path, use: Use) -> Iterator[Use | Standing]:
-    """Yield where a container that a value is put into is read."""
+    """Yield where a container that a value is put into is read; also one that is an item of another."""
+    while len(path) <= _DEEPEST:
+        match owner:
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+                owner, path = owner.value, (_index(module, key), *path)
+            case cst.Call(func=cst.Attribute(value=around, attr=cst.Name("setdefault")), args=[key, *_]):
+                owner, path = around, (_index(module, key.value), *path)
+            case _:
+                break
     known = isinstance(owner, (cst.Name, cst.Attribute)) and len(path) <= _DEEPEST
     if known and isinstance(owner, cst.Name):
         bindings = module.names.bindings_at(owner.value, owner)
@@ -478,13 +542,26 @@ def _put_into(module: Module, owner: cst.BaseExpression, path: Path, use: Use) -
 
 
 def _reads_of_attribute(module: Module, attribute: cst.Attribute) -> list[cst.Attribute]:
-    """Return the reads of an attribute of ``self`` in the class, its bases and its subclasses in the file."""
-    owner = module.classes.instance_class(attribute.value)
+    """Return the reads of the attribute of an instance, also by other files of its family."""
+    owner: cst.CSTNode | None = module.classes.instance_class(attribute.value)
     if owner is None:
-        return []
+        made = module.value(attribute.value)
+        owner = made.definition if made.kind in _INSTANCES else None
+    return reads_of_field(module, owner, attribute.attr.value) if isinstance(owner, cst.ClassDef) else []
+
+
+def reads_of_field(module: Module, owner: cst.ClassDef, name: str) -> list[cst.Attribute]:
+    """Return the reads of an attribute of the instances of a class.
+
+    They are those of ``self`` in the class, its bases and its heirs, and those of what certainly is an
+    instance, in the files of these and in the one that asks.
+    """
     family = {*(info.node for info in module.classes.info(owner).lineage), *module.classes.heirs(owner)}
-    reads = _reads_of_instances(module).get(attribute.attr.value, {})
-    return [read for member in family for read in reads.get(member, ())]
+    found: list[cst.Attribute] = []
+    for home in {module.tree: module, **{home.tree: home for home in map(module.home, family)}}.values():
+        for reads in (_reads_of_instances(home).get(name, {}), _reads_of_others(home, name)):
+            found += (read for member in family for read in reads.get(member, ()))
+    return sorted(found, key=module.tree.order.__getitem__)
 
 
 @remembered
@@ -495,4 +572,16 @@ def _reads_of_instances(module: Module) -> dict[str, dict[cst.ClassDef, list[cst
         owner = module.classes.instance_class(attribute.value)
         if owner is not None and not is_target(module, attribute):
             found.setdefault(attribute.attr.value, {}).setdefault(owner, []).append(attribute)
+    return found
+
+
+@remembered
+def _reads_of_others(module: Module, name: str) -> dict[cst.ClassDef, list[cst.Attribute]]:
+    """Return the reads ``trainer.x`` by the class that ``trainer`` is an instance of."""
+    found: dict[cst.ClassDef, list[cst.Attribute]] = {}
+    for attribute in module.tree.attributes_by_name.get(name, ()):
+        if module.classes.instance_class(attribute.value) is None and not is_target(module, attribute):
+            made = module.value(attribute.value)
+            if made.kind in _INSTANCES and isinstance(made.definition, cst.ClassDef):
+                found.setdefault(made.definition, []).append(attribute)
     return found

@@ -312,6 +312,8 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
         return None
     if param.star == "**" and path and isinstance(path[0], str):
         return _passed_by_keyword(module, function, path[0], path[1:])
+    if param.star == "*" and path and isinstance(path[0], int):
+        return _passed_besides(module, function, binding.name, path[0], path[1:])
     if isinstance(param.star, str) and param.star:
         return None
     found: list[Source] = []
@@ -324,6 +326,30 @@ def _passed(module: Module, binding: Binding, path: Path) -> list[Source] | None
                 return None
             found.append(Source(node, path))
     return list(dict.fromkeys(found)) or None
+
+
+def _passed_besides(
+    module: Module, function: Function, name: str, index: int, path: Path
+) -> list[Source] | None:
+    """Return what the calls in the file put at a place of ``*args``; None if one of them leaves it open."""
+    found: list[Source] = []
+    for call in module.callers(function):
+        given = module.inference.callgraph.bound_to(call, function).given.get(name)
+        match call.args:
+            case _ if given is not None and 0 <= index < len(given.nodes):
+                found.append(Source(given.nodes[index], path))
+            case [cst.Arg(star="*", value=items)] if len(function.params.params) == _bound(module, function):
+                found.append(Source(items, (index, *path)))
+            case _:
+                return None
+    return list(dict.fromkeys(found)) or None
+
+
+def _bound(module: Module, function: Function) -> int:
+    """Return how many parameters of a function its calls do not give: the instance, of a method."""
+    if not isinstance(function, cst.FunctionDef) or module.classes.owner(function) is None:
+        return 0
+    return int(module.classes.self_name(function) is not None)
 
 
 def _passed_by_keyword(module: Module, function: Function, key: str, path: Path) -> list[Source] | None:

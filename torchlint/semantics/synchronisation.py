@@ -129,6 +129,9 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         return _device_source(module, converted)
     if qualified in _CONVERTING_FUNCTIONS:
         bounds = [arg.value for arg in call.args if not arg.star]
+        match bounds:
+            case [cst.List() | cst.Tuple() as sizes] if qualified == "torch.Size":
+                bounds = [element.value for element in sizes.elements]
         return next((bound for bound in bounds if may_be_on_device(module, bound)), None)
     return None
 
@@ -438,20 +441,18 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         method = True
     else:
         return False
-    # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
-    takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
-    if not on_device(module, operand) and not (takes_tensors and _computed_on_device(module, operand)):
-        return False
+    # What says the size is mostly a number, and told sooner than where the tensor comes from.
     if any(_passed(module, node, argument) for argument in sync.absent):
         read = given_as(node, *sync.absent[0]) if qualified in _READ_SIZES else None
-        return read is not None and may_be_on_device(module, read)
-    if sync.tensor is not None:
-        name, position = sync.tensor
-        if not method and len(node.args) == 1:
-            return True  # torch.repeat_interleave(repeats)
-        counts = given_as(node, name, position)
-        return counts is not None and may_be_on_device(module, counts)
-    return True
+        if read is None or not may_be_on_device(module, read):
+            return False
+    elif sync.tensor is not None and (method or len(node.args) > 1):  # not torch.repeat_interleave(repeats)
+        counts = given_as(node, *sync.tensor)
+        if counts is None or not may_be_on_device(module, counts):
+            return False
+    # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
+    takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
+    return on_device(module, operand) or (takes_tensors and _computed_on_device(module, operand))
 
 
 def _computed_on_device(module: Module, operand: cst.BaseExpression) -> bool:

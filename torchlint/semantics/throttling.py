@@ -140,6 +140,23 @@ class Throttling(Part):
         """Return whether a test comes out so in every n-th iteration, however small n is."""
         return concluded(self.module, test, holds, self._counted_off) is True
 
+    def period(self, node: cst.CSTNode, boundary: cst.CSTNode | None) -> int:
+        """Return in every how many iterations, or calls of its function, a node is reached by its counters.
+
+        Only what is decided within ``boundary`` counts, if that is given.
+        """
+        nearest = next(iter(self.module.flow.decisions(node)), None)
+        return 1 if nearest is None else self._period_behind(nearest, boundary)
+
+    @remembered
+    def _period_behind(self, decision: Decision, boundary: cst.CSTNode | None) -> int:
+        """Return the same for what a decision lets run, on top of those before it."""
+        period = self.period(decision.test, boundary)
+        within = boundary is None or self.tree.contains(boundary, decision.construct)
+        if not within or not self.is_periodic(decision.test, decision.holds):
+            return period
+        return max((period, *(each for each in self._periods_in(decision.test) if isinstance(each, int))))
+
     # ------------------------------------------------------------------ places
 
     def _chain(self, node: cst.CSTNode) -> _Chain:
@@ -844,7 +861,7 @@ class Throttling(Part):
                 if not short and self._is_short(right):
                     return None
                 # Padding to a multiple looks the same; a size is the same in every iteration.
-                sized = any(ends(word, Role.SIZE) for word in self._words(left))
+                sized = any(ends(word, Role.SIZE) for word in self._words(_divided(left)))
                 return left if not sized or self._is_growing(left) else None
             case _:
                 return None
@@ -986,6 +1003,15 @@ def _terms(node: cst.BinaryOperation) -> list[Source]:
         terms.append(side.right)
         side = side.left
     return onward(side, *terms, node.right)
+
+
+def _divided(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what is divided in a quotient, such as samples by the size of a batch; else the node itself."""
+    match node:
+        case cst.BinaryOperation(left=divided, operator=cst.Divide() | cst.FloorDivide()):
+            return divided
+        case _:
+            return node
 
 
 def _is_counter(module: Module, name: cst.Name) -> bool:

@@ -33,6 +33,7 @@ _SHOWING_METHODS = frozenset(
         ),
     }
 )
+_LOGARITHMS = ("torch.", "numpy.", "math.", "cmath.")
 
 
 def imported_by_nobody(module: Module) -> bool:
@@ -105,15 +106,16 @@ def shown(module: Module) -> Iterator[cst.BaseExpression | None]:
     for call in module.tree.nodes(cst.Call):
         method = isinstance(call.func, cst.Attribute) and call.func.attr.value in _SHOWING_METHODS
         raised = isinstance(module.tree.parent(call), cst.Raise)
-        if method or raised or module.qualified(call.func) in _SHOWING_FUNCTIONS:
+        called = module.qualified(call.func) or ""
+        if (method and not called.startswith(_LOGARITHMS)) or raised or called in _SHOWING_FUNCTIONS:
             yield from (argument.value for argument in call.args)
     for part in module.tree.nodes(cst.FormattedStringExpression):
         if part.conversion or not part.format_spec:  # which no model takes
             yield part.expression
     for operation in module.tree.nodes(cst.BinaryOperation):
-        if (
-            isinstance(operation.operator, cst.Modulo)
-            and module.value(operation.left).kind is not Kind.NUMBER
+        if isinstance(operation.operator, cst.Modulo) and module.value(operation.left).kind not in (
+            Kind.NUMBER,
+            Kind.TENSOR,
         ):
             yield operation.right
     for statement in module.tree.nodes(cst.Assert):

@@ -43,7 +43,7 @@ def quick_fixes(
         if len(others) < len(fix.elsewhere):
             continue
         yield types.CodeAction(
-            fix.message if safe(item) else f"{fix.message} (unsafe fix)",
+            fix.message if safe(item) else f"{fix.message} (unsafe: {fix.risk or 'may change behavior'})",
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[report(item, places)[1]],
             is_preferred=safe(item),

@@ -72,9 +72,13 @@ class Preferences:
         run = lint.get("run", "onType") if isinstance(lint, Mapping) else None
         if run not in ("onType", "onSave"):
             raise ConfigError(f"`lint.run` in {_ORIGIN} must be `onType` or `onSave`")
+        options = {_OPTIONS[key]: given[key] for key in _OPTIONS if given.get(key) is not None}
+        if isinstance(options.get("advice"), bool):
+            # An editor shows it as it shows findings, or not at all.
+            options["advice"] = "on" if options["advice"] else "off"
         return cls(
             configuration,
-            {_OPTIONS[key]: given[key] for key in _OPTIONS if given.get(key) is not None},
+            options,
             given.get("fixAll") is not False,
             run == "onSave",
         )

@@ -145,7 +145,7 @@ class Projects:
         except (ConfigError, registry.RegistryError) as error:
             self._tell(str(error))
             return Scope()
-        return Scope(impact=chosen.least, advice=Advice.COUNTED if chosen.advice else Advice.ASIDE)
+        return Scope(impact=chosen.least, advice=Advice(chosen.advice))
 
     @property
     def _first(self) -> Path:

@@ -41,7 +41,12 @@ def report(diagnostic: Diagnostic, places: Places) -> tuple[str, types.Diagnosti
             "name": diagnostic.name,
             "impact": diagnostic.impact.label,
             "impactReason": diagnostic.slight,
-            "fix": fix and {"message": fix.message, "applicability": fix.applicability.label},
+            "fix": fix
+            and {
+                "message": fix.message,
+                "applicability": fix.applicability.label,
+                **({"unsafeReason": fix.risk} if fix.risk else {}),
+            },
         },
     )
 

@@ -73,6 +73,7 @@ def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
             module,
             "Remove `retain_graph=True`",
             unset_argument(module, call, "retain_graph"),
+            risk="fails if code elsewhere backpropagates through the same graph again",
         ),
         remedy="Remove `retain_graph=True`",
     )

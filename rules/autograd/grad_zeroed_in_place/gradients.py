@@ -113,12 +113,14 @@ class Gradients(Part):
         match parent:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute(attr=cst.Name(name)))]):
                 return name not in ("grad", "data")
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
+                return self._outlasts_step(name)
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript())]):
                 return True
-            case cst.ListComp() | cst.DictComp() | cst.Yield() | cst.Return():
+            case cst.ListComp() | cst.DictComp() | cst.GeneratorExp() | cst.Yield() | cst.Return():
                 return True
             case cst.Element():
-                return isinstance(self.tree.parent(parent), cst.List)
+                return True
             case cst.Arg():
                 call = self.tree.parent(parent)
                 return (
@@ -127,6 +129,18 @@ class Gradients(Part):
                     and call.func.attr.value == "append"
                 )
         return False
+
+    def _outlasts_step(self, name: cst.Name) -> bool:
+        """Return whether a gradient is read by this name after gradients may have been cleared again."""
+        order, flow = self.tree.order, self.module.flow
+        binding = self.module.binding_of(name)
+        around = set(flow.loops(name))
+        cleared = self.tree.calls_by_name.get("zero_grad", ())
+        return any(
+            not around.issuperset(flow.loops(use))
+            or any(order[name] < order[call] < order[use] for call in cleared)
+            for use in (self.module.uses(binding) if binding is not None else ())
+        )
 
     def _uneven(self, call: cst.Call) -> bool:
         """Return whether steps of the same function may reach different parameters."""

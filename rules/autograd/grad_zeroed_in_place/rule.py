@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix, Frequency
-from torchlint.fixes import filled_by_callers, replace, safe, set_argument, unsafe
+from torchlint.fixes import filled_by_callers, graded, replace, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.contexts import is_test
@@ -39,9 +39,9 @@ _OF_WRAPPERS = frozenset(
 def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds gradients that are filled with zeros instead of being set to None: `zero_grad(set_to_none=False)`,
-    `p.grad.zero_()`, `p.grad *= 0` and similar code, with or without a check for None. If the program may run
-    on a torch release before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with zeros
-    there. The note is of low impact if the program may run on later releases as well.
+    `p.grad.zero_()`, `p.grad *= 0` and similar code, with or without a check for None. If the project
+    supports torch releases before 2.0, a plain `zero_grad()` gets a note, because it filled gradients with
+    zeros there. The note is of low impact if the program may run on later releases as well.
 
     The rule ignores the `zero_grad` of other classes, gradients of ordinary tensors, code that reads or adds
     to a parameter's gradient before the next backward pass, and code that captures CUDA graphs. The last two
@@ -121,7 +121,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
         return
     argument = module.argument(call, "set_to_none")
     asked = argument.given and argument.constant not in (MISSING, None) and not argument.constant
-    by_default = argument.absent and module.target.admits_below("2.0")
+    by_default = argument.absent and module.target.promises_below("2.0")
     if not (asked or by_default) or Gradients.of(module).needed_at(call):
         return
     known = value.cls is not None or value.definition is not None
@@ -131,13 +131,20 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
         return
     edits = set_argument(module, call, "set_to_none", "True")
     gradients = Gradients.of(module)
-    told = gradients.taken_for_granted(call) or gradients.tells_none(call)
     others = module.companions(*_LAYERED)
     uneven = any(map(_leaves_layers_out, (module, *others))) or any(map(_picks_models, others))
     chosen = filled_by_callers(module, argument.node)
     # Who asks for zeros may count on them; the default changed in 2.0 for everybody.
     same = not asked or moves_nothing_by_zeros(module, owner) or reaches_every_parameter(module, call)
-    make = safe if known and not told and not uneven and not chosen and same else unsafe
+    risk = None
+    if not known:
+        risk = "only the name suggests that this is an optimizer or a module of torch"
+    elif gradients.taken_for_granted(call) or gradients.tells_none(call):
+        risk = "code that reads gradients finds None instead of zeros"
+    elif chosen:
+        risk = "callers of this function choose the argument"
+    elif uneven or not same:
+        risk = "the optimizer skips parameters without a gradient, but moves those whose gradient is zero"
     if asked:
         message = (
             "`set_to_none=False` fills every gradient with zeros, which the next backward pass reads back"
@@ -147,7 +154,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
     yield Finding(
         call,
         message,
-        fix=make(module, "Pass `set_to_none=True`", edits),
+        fix=graded(module, "Pass `set_to_none=True`", edits, risk=risk),
         severity=WARNING if asked else NOTE,
         remedy="Pass `set_to_none=True`",
         frequency=Frequency.STEP,
@@ -228,9 +235,12 @@ def _clear(module: Module, node: cst.CSTNode, owner: cst.BaseExpression) -> Fix 
         loop, visited = clearing
         argument = "" if module.target.at_least("2.0") else "set_to_none=True"
         code = f"{module.source(visited)}.zero_grad({argument})"
-        return unsafe(module, f"Replace the loop with `{code}`", replace(module, loop, code))
+        return unsafe(module, f"Replace the loop with `{code}`", replace(module, loop, code), risk=_NONE)
     code = f"{module.source(owner)}.grad = None"
     statement = module.tree.parent(node) if isinstance(node, cst.Call) else node
     if not isinstance(statement, cst.BaseSmallStatement):
         return None
-    return unsafe(module, f"Replace with `{code}`", replace(module, statement, code))
+    return unsafe(module, f"Replace with `{code}`", replace(module, statement, code), risk=_NONE)
+
+
+_NONE = "code that reads gradients, such as a step with momentum or weight decay, finds None, not zeros"

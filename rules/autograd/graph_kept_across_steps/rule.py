@@ -5,20 +5,22 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from torchlint.diagnostics import Severity
-from torchlint.fixes import replace, safe, unsafe
+from torchlint.fixes import graded, replace
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.backpropagation import Backpropagation, may_be_no_tensor
 from torchlint.semantics.flow.graph import Function, Loop
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.graphtexts import texts_of_graphs
 from torchlint.semantics.lexicon import Role, has
+from torchlint.semantics.microbatches import batches_of_step
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, steps, traced
-from torchlint.semantics.spellings import last_name, start_of
+from torchlint.semantics.spellings import start_of
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax import alike
 
@@ -33,7 +35,6 @@ from ..retention import (
     passed_on,
     stands_in,
 )
-from ..texts import texts_of_graphs
 from .freeing import freed, retained
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
@@ -83,10 +84,11 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     Safe: the value is the same, and no backward pass in the file uses the stored tensors.
 
     The fix is unsafe where the file calls `retain_grad()` (a detached tensor has no gradient), where it
-    reads `requires_grad` or `grad_fn` of a tensor or prints one with its graph, and for a list or dict that
-    the caller passed in. It is also unsafe where no backward pass frees the graph and a tensor that has one
-    may leave the file, in an attribute or as the result of a function that other files may call (directly,
-    in a list or dict, or in an object of another file): other code might run a backward pass through it.
+    reads `requires_grad` or `grad_fn` of a tensor, catches the error that one with a graph raises, or prints
+    or saves one with its graph, and for a list or dict that the caller passed in. It is also unsafe where no
+    backward pass frees the graph and a tensor that has one may leave the file, in an attribute or as the
+    result of a function that other files may call (directly, in a list or dict, or in an object of another
+    file): other code might run a backward pass through it.
 
     There is no fix where the value may be a number or None, which have no `detach`. The fix uses `.detach()`
     rather than `.item()`, which would synchronize with the device in every step.
@@ -106,36 +108,37 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         rest = "all saved activations with it" if severity is ERROR else "memory use grows with each step"
         part = _without_graph(module, item.stored)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
-        told = module.tree.mentions("retain_grad(") or Backpropagation.of(module).asked_for
-        told = told or _is_shown(module, item.place)
-        told = told or _is_summand(module, part)  # another term of the sum may be a number
+        risk = None
+        if module.tree.mentions("retain_grad(") or Backpropagation.of(module).asked_for:
+            risk = "the program asks for the gradient or the graph of tensors"
+        elif _is_shown(module, item.place):
+            risk = "what is printed no longer shows a graph"
+        elif _is_summand(module, part):
+            risk = "fails if this term of the sum is a number, which has no `detach`"
         # A graph that no backward has freed can still be backpropagated by who gets it.
         function = module.function(node)
-        told = told or (
+        given_away = (
             severity is ERROR
             and isinstance(function, cst.FunctionDef)
             and NoGradRegions.of(module).gives_away(function)
         )
-        make = unsafe if told or handed_in(module, item.place) else safe
+        if risk is None and (given_away or handed_in(module, item.place)):
+            risk = "code elsewhere gets the stored tensors, and may backpropagate through them"
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step alive, and {rest}",
             fix=None
             if may_be_no_tensor(module, part) or Backpropagation.of(module).holds_losses(part)
-            else make(module, "Add `.detach()`", replace(module, part, _detached(module, part))),
+            else graded(module, "Add `.detach()`", replace(module, part, _detached(module, part)), risk=risk),
             severity=severity,
             remedy=_remedy(module, part),
         )
 
 
 def _is_shown(module: Module, place: cst.BaseExpression) -> bool:
-    """Return whether what is kept at a place is shown with its graph."""
-    name = last_name(place)
-    return any(
-        isinstance(node, (cst.Name, cst.Attribute)) and last_name(node) == name
-        for text in texts_of_graphs(module)
-        for node in module.tree.descendants(text)
-    )
+    """Return whether what is kept at a place is shown or saved with its graph."""
+    gradients = Backpropagation.of(module)
+    return not gradients.keys(place).isdisjoint(gradients.flow(texts_of_graphs(module)).places)
 
 
 def _remedy(module: Module, part: cst.BaseExpression) -> str:
@@ -176,7 +179,8 @@ def _severity(module: Module, node: cst.CSTNode, item: Kept) -> Severity | None:
     if is_freed or retained(module, item.stored):
         loop: cst.CSTNode | None = _steps(module, loops)
         if loop is None and isinstance(place := start_of(item.place, cst.Subscript), cst.Attribute):
-            if places.hot(module, node) is not None or _collects(module, function, place):
+            accumulates = any(batches_of_step(module, each) is not None for each in loops)
+            if accumulates or places.hot(module, node) is not None or _collects(module, function, place):
                 # A method that runs once a step.
                 loop = function
         if loop is not None and overwritten(module, node, item.place, loop):
@@ -255,12 +259,14 @@ def _part(given: cst.BaseExpression, read: cst.BaseExpression) -> cst.BaseExpres
 def _steps(module: Module, loops: Sequence[Loop]) -> Loop | None:
     """Return the loop whose iterations are the steps.
 
-    One within a step, beside another backward pass or for one batch, is not.
+    One within a step is not: beside another backward pass, for one batch, or over the batches that a step
+    accumulates.
     """
     found: Loop | None = None
     for loop in loops:
         if found is None:
-            found = loop if Backpropagation.of(module).steps(loop) else None
+            steps = Backpropagation.of(module).steps(loop) and batches_of_step(module, loop) is None
+            found = loop if steps else None
         elif not places.over_loader(module, found) and (
             places.over_loader(module, loop)
             or _passes_beside(module, loop, found)
@@ -384,8 +390,8 @@ def _emptied(module: Module, place: cst.Attribute) -> Iterator[cst.CSTNode]:
     name = place.attr.value
     for assigned in module.names.attributes.get(name, ()):
         function = module.function(assigned.target)
-        if isinstance(assigned.value, cst.BinaryOperation):
-            continue  # ``self.total = self.total + loss``
+        if assigned.kind is not BindingKind.ASSIGN or isinstance(assigned.value, cst.BinaryOperation):
+            continue  # ``self.total += loss``, ``self.total = self.total + loss``
         if not (isinstance(function, cst.FunctionDef) and function.name.value == "__init__"):
             yield assigned.target
     for attribute in module.tree.attributes_by_name[name]:

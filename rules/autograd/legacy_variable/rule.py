@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import remove_statement, replace, safe, unsafe
+from torchlint.fixes import graded, remove_statement, replace
 from torchlint.rule import ERROR, NOTE, Finding, rule
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.gradmode import Grad, grad
@@ -153,10 +153,13 @@ def _without(module: Module, call: cst.Call) -> Fix | None:
     if isinstance(statement, cst.Assign):
         needless = _renewed(module, statement)
         if needless is not None:
-            make = safe if all(each.sure for each in needless) else unsafe
-            return make(module, "Remove the statement", remove_statement(module, statement))
-    make = safe if instead.sure else unsafe
-    return make(module, "Use the tensor itself", replace(module, call, instead.code))
+            risk = None if all(each.sure for each in needless) else _NO_TENSOR
+            return graded(module, "Remove the statement", remove_statement(module, statement), risk=risk)
+    risk = None if instead.sure else _NO_TENSOR
+    return graded(module, "Use the tensor itself", replace(module, call, instead.code), risk=risk)
+
+
+_NO_TENSOR = "`Variable` makes plain tensors and rejects other values, which this may count on"
 
 
 def _renewed(module: Module, statement: cst.Assign) -> list[_Instead] | None:
@@ -271,8 +274,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     if scalar is False or any(module.tree.handlers(node)):
         return
     code = f"{module.source(owner)}.item()"
-    make = safe if scalar else unsafe
-    fix = make(module, f"Replace with `{code}`", replace(module, node, code))
     name = module.source(owner)
+    risk = None if scalar else "fails if the tensor has more than one element"
+    fix = graded(module, f"Replace with `{code}`", replace(module, node, code), risk=risk)
     message = f"`{name}` is a 0-dim tensor, so indexing it with `[0]` raises an `IndexError`"
     yield Finding(node, message, fix=fix, severity=ERROR)

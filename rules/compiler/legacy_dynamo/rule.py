@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.fixes import safe, unsafe
+from torchlint.fixes import graded
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
@@ -72,11 +72,12 @@ def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not (inside or module.target.at_least("2.0")):
         return
     edits = compiled_instead(module, call)
-    make = safe if inside or _asks_for_inductor(module) else unsafe
+    sure = inside or _asks_for_inductor(module)
+    risk = None if sure else "torch may not have the backend that the `torchdynamo` package is asked for"
     yield Finding(
         call,
         f"`{module.source(call.func)}` is a prototype API that `torch.compile` replaced in torch 2.0",
-        fix=make(module, "Use `torch.compile`", edits),
+        fix=graded(module, "Use `torch.compile`", edits, risk=risk),
     )
 
 

@@ -134,4 +134,5 @@ def _fix(module: Module, function: cst.FunctionDef) -> Fix | None:
         f"Decorate it with `@{spelling.text}`",
         add_decorator(module, function, spelling.text),
         spelling.edits,
+        risk="compilation takes time at first and for new shapes, and results change in the last digits",
     )

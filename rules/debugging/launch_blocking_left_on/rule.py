@@ -80,6 +80,9 @@ def launch_blocking_left_on(node: cst.Assign | cst.Call, module: Module) -> Iter
             node,
             f"`{switch.name}` {switch.aid.cost}; set it only for debugging",
             severity=WARNING if switch.aid.always else NOTE,
-            fix=unsafe(module, "Remove the statement", edits),
+            fix=unsafe(module, "Remove the statement", edits, risk=_LOST),
             remedy=f"Remove `{switch.name}`, and set it only for debugging",
         )
+
+
+_LOST = "errors are reported later or in less detail, and the program may only work with the switch on"

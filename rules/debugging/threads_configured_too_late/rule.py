@@ -93,7 +93,12 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
         yield Finding(
             node,
             f"{library} has already read `{setting.variable}` at import; setting it here has no effect",
-            fix=unsafe(module, "Set it before the import", moved_up(module, setting, imported)),
+            fix=unsafe(
+                module,
+                "Set it before the import",
+                moved_up(module, setting, imported),
+                risk="the program then runs with another number of threads, faster or slower",
+            ),
             remedy=f"Set it before the first import of {library}",
             related=((imported, "imported here"),),
         )

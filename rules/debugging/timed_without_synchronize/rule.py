@@ -148,4 +148,9 @@ def _fix(module: Module, measured: Interval) -> Fix | None:
         indent = module.tree.root.default_indent
         code = f"if {asked.text}():\n{indent}{wait.text}()"
         edits += [insert_before(module, module.tree.statement(place), code), wait.edits]
-    return unsafe(module, "Synchronize before taking the time", *edits)
+    return unsafe(
+        module,
+        "Synchronize before taking the time",
+        *edits,
+        risk="the program waits for the device here, and reports other times",
+    )

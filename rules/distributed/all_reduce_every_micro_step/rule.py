@@ -110,7 +110,12 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
             remedy=f"If memory allows, run all but the last pass of a step under {how}",
         )
         return
-    fix = unsafe(module, "Use `no_sync()` for all but the last pass of a step", exchange_once(module, found))
+    fix = unsafe(
+        module,
+        "Use `no_sync()` for all but the last pass of a step",
+        exchange_once(module, found),
+        risk="sums are rounded differently, and gradient hooks see those of one rank before the last pass",
+    )
     yield Finding(
         call,
         message,

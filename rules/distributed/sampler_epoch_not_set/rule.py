@@ -78,7 +78,12 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         "this sampler shuffles in the same order every epoch, because `set_epoch` is never called",
-        fix=unsafe(module, "Call `set_epoch` at the start of each epoch", telling_epoch(module, call, found)),
+        fix=unsafe(
+            module,
+            "Call `set_epoch` at the start of each epoch",
+            telling_epoch(module, call, found),
+            risk="each epoch has another order, as shuffling promises, and results differ from earlier runs",
+        ),
         related=(
             (
                 loop.test if isinstance(loop, cst.While) else loop.target,

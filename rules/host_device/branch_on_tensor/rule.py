@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
@@ -21,7 +20,7 @@ from torchlint.semantics.synchronisation import asking_function, truth_tests
 from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Kind
 
-from ..decisions import at_stake, instead, outcome
+from ..decisions import instead, outcome, slight_decision
 from ..destinations import steps_environment
 from ..needs import Need, needed_on_host
 from ..numbers import gone_through, takes_number
@@ -31,7 +30,7 @@ from ..remedies import (
     inline,
     tight,
 )
-from ..stakes import slight
+from ..stakes import AS_SIZE, slight
 from ..waits import waiting_place
 from .checks import check_of, factorizes
 
@@ -140,8 +139,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
             decision = _decision(module, node)
             message = f"{decision} on {subject} synchronizes with the device {when(module, hot)}"
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
-            impact = at_stake(module, tensor, what, hot)
-            yield Finding(tensor, message, related=trail(hot), remedy=remedy, impact=impact)
+            little = slight_decision(module, tensor, what, hot)
+            yield Finding(tensor, message, related=trail(hot), remedy=remedy, slight=little)
 
 
 _KEYWORDS: dict[type[cst.CSTNode], str] = {
@@ -226,20 +225,21 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     if check is None:
         assert name is not None
         remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
-        impact = at_stake(module, call, outcome(module, call) if name.startswith("torch") else None, hot)
+        what = outcome(module, call) if name.startswith("torch") else None
+        little = slight_decision(module, call, what, hot)
         if _chooses_number(module, call, name):
             remedy = "Read the tensors together before, with one `.tolist()`, and compare the numbers"
-            impact = slight(module, call)
+            little = slight(module, call, AS_SIZE)
         message = _of_call(module, call, name, often)
-        yield Finding(call, message, related=related, remedy=remedy, impact=impact)
+        yield Finding(call, message, related=related, remedy=remedy, slight=little)
         return
     # Who acts in an environment waits for the action anyway.
     acting = handed_to(module, call, steps_environment)
     severity = NOTE if acting or check.advice else None
     message = f"`{callee(module, call)}` synchronizes with the device to {check.purpose} {often}"
     remedy = as_spelt(module, call, check.remedy)
-    impact = slight(module, call) if factorizes(module, call) else Impact.HIGH
-    yield Finding(call, message, severity=severity, related=related, remedy=remedy, impact=impact)
+    little = slight(module, call, "factorizing waits anyway") if factorizes(module, call) else None
+    yield Finding(call, message, severity=severity, related=related, remedy=remedy, slight=little)
 
 
 def _chooses_number(module: Module, call: cst.Call, name: str) -> bool:

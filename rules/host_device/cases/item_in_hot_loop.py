@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-ROUNDED = "the total is a float32 tensor instead of a Python float"
 SIZES = {"small": (64, 128, 0), "medium": (2048, 4096, 1 << 20), "large": (2048, 4096, 0)}
 BATCHES = 4
 CLASSES = 10

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Impact
+from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, unsafe
 from torchlint.messages import SIZED_BEFOREHAND, trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
@@ -38,7 +38,7 @@ from ..selections import (
     looped_over,
     selected_by_another,
 )
-from ..stakes import in_row, inherent, slight
+from ..stakes import BESIDE, in_row, inherent, slight
 from ..suppression import SUPPRESSION, first_wait, suppression
 from ..waits import after_a_wait, before_a_wait, waiting_place
 
@@ -126,26 +126,26 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         if first_wait(module, loop) is node:
             yield Finding(node, f"{_waits(node)} {when(module, hot)}", related=related, remedy=SUPPRESSION)
         return
-    most = slight(module, node) if beside_staying_wait(module, node, hot) else Impact.HIGH
+    beside = slight(module, node, BESIDE) if beside_staying_wait(module, node, hot) else None
     if isinstance(node, cst.Call):
         name, message = last_name(node.func) or "", _waits(node)
-        remedy, impact = as_spelt(module, node, _sized_beforehand(node)), Impact.HIGH
+        remedy, little = as_spelt(module, node, _sized_beforehand(node)), None
         if last_name(node.func) in _SELECTING:
             found = fates(module, node)
             remedy = _of_fates(found, _condition(module, node), module) or remedy
-            impact = _impact(module, node, found)
+            little = _little(module, node, found)
         elif any(verdicts(module, node, looped_over)):
             remedy = as_spelt(
                 module, node, f"Loop over numbers that are read at once: `{_listed(module, node)}`"
             )
-            impact = slight(module, node)
+            little = slight(module, node, "the loop needs the numbers on the host")
         elif _is_result(module, node, name):
-            remedy, impact = _ONCE, slight(module, node)
+            remedy, little = _ONCE, slight(module, node, "its size is that of the result")
         elif name not in SIZED_BEFOREHAND:
             # The size has been computed on the device.
-            impact = slight(module, node)
-        impact = min(impact, most)
-        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
+            little = slight(module, node, "its size is computed on the device")
+        little = little or beside
+        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, slight=little)
         return
     assigned = _assigned(module, node)
     mask = mask_of(module, node)
@@ -157,28 +157,28 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         severity = NOTE if writes_results(module, hot) else None
         remedy = _bounds(module, node) if number is None else _looked_up(module, node)
         message = f"{message} {when(module, hot)}"
-        yield Finding(node, message, severity=severity, related=related, remedy=remedy, impact=most)
+        yield Finding(node, message, severity=severity, related=related, remedy=remedy, slight=beside)
     elif assigned is None:
         message = _waits(node)
         found = fates(module, node)
         remedy = as_spelt(module, node, _unselected(module, node, found))
-        impact = _impact(module, node, found)
+        little = _little(module, node, found)
         if Fate.KEPT in found and _never_changes(module, mask):
-            remedy, impact = _SAME_PLACES, Impact.HIGH
-        impact = min(impact, most)
-        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, impact=impact)
+            remedy, little = _SAME_PLACES, None
+        little = little or beside
+        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, slight=little)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = f"assigning a tensor through a mask synchronizes with the device {when(module, hot)}"
-        little = guards(module, node, assigned) or computes_on_selection(module, assigned)
+        chosen = guards(module, node, assigned) or computes_on_selection(module, assigned)
         remedy = _chosen(module, node, "…")
         if selected_by_another(module, node, assigned):
-            little, remedy = True, _scattered(module, node, assigned)
+            chosen, remedy = True, _scattered(module, node, assigned)
         elif _never_changes(module, mask):
             remedy = _SAME_PLACES
         elif has_rows(module, node, assigned):
             remedy = _scattered(module, node, assigned)
-        impact = slight(module, node) if little else most
-        yield Finding(node, message, related=related, remedy=remedy, impact=impact)
+        little = slight(module, node, "only what is selected can be computed") if chosen else beside
+        yield Finding(node, message, related=related, remedy=remedy, slight=little)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
         often = f"{when(module, hot)} (torch < 1.10)"
         message = f"assigning a number through a mask synchronizes with the device {often}"
@@ -249,9 +249,9 @@ def _is_rounded(module: Module, node: cst.CSTNode, path: Path) -> bool | list[So
 _ROUNDING = frozenset({"round", "ceil", "floor", "trunc"})
 
 
-def _impact(module: Module, node: cst.BaseExpression, found: frozenset[Fate]) -> Impact:
-    """Return the most that is at stake in a selection: little where what is selected is the result."""
-    return inherent(module, node) if Fate.KEPT in found else Impact.HIGH
+def _little(module: Module, node: cst.BaseExpression, found: frozenset[Fate]) -> str | None:
+    """Return why little is at stake in a selection: what is selected is the result."""
+    return inherent(module, node) if Fate.KEPT in found else None
 
 
 def _of_fates(found: frozenset[Fate], mask: cst.BaseExpression | None, module: Module) -> str | None:
@@ -380,4 +380,9 @@ def _masked_fill(module: Module, node: cst.Subscript, number: cst.BaseExpression
         return None
     source = module.tree.source
     code = f"{source(node.value)}.masked_fill_({source(mask)}, {source(number)})"
-    return unsafe(module, "Use `masked_fill_`", replace(module, statement, code))
+    return unsafe(
+        module,
+        "Use `masked_fill_`",
+        replace(module, statement, code),
+        risk="a mask with fewer dimensions is aligned with the last ones, no longer with the first",
+    )

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.messages import often, trail
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.rules.host_device.purpose import sends_observation, stake
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.places import Hot
@@ -22,6 +20,7 @@ from torchlint.semantics.values import Memory
 from ..data import MAKERS, SENDERS, copied_like, counts_up, is_drawn, made_and_sent, sent_ahead, sent_data
 from ..indices import host_index, is_mask, listed_indices, of_numbers, sent_before, slice_of, stored_tensor
 from ..neighbours import beside_staying_wait
+from ..purpose import sends_observation, slight_wait
 from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
@@ -33,6 +32,7 @@ from ..sending import (
     sent_from_host,
     single_number,
 )
+from ..stakes import BESIDE
 from ..stores import stored_number
 
 
@@ -105,7 +105,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     The fix copies with `non_blocking=True`. It is safe from pageable memory: the driver has read the data
     when the call returns, so the program may modify it, and later kernels wait for the copy. It is unsafe
     from memory that is or may be pinned, such as what callers in other projects pass, which must not be
-    modified before the copy is done, and in files that also run on MPS or XLA. There is no fix for data that
+    modified before the copy is done, and in files that also run on MPS or XLA. Where the project changes the
+    default device, the fix makes the tensor with `device="cpu"`. There is no fix for data that
     could be computed on the device, with `requires_grad`, for `new` and `new_tensor`, for indices, or for
     assignments to a slice. If the configuration names `known-async-helpers`, the help says to call the first
     one, and there is no fix.
@@ -133,8 +134,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
                 fix, remedy = None, _COUNTED
             if (helper := async_helper(module)) is not None:
                 fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
-            impact = _at_stake(module, node, data, hot)
-            yield Finding(node, message, fix, related=trail(hot), remedy=remedy, impact=impact)
+            little = _little(module, node, data, hot)
+            yield Finding(node, message, fix, related=trail(hot), remedy=remedy, slight=little)
         return
     source = sent_from_host(module, node)
     if source is not None and goes_on(module, node):
@@ -155,21 +156,20 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             remedy = as_spelt(module, node, f"Copy without blocking: `.to({typed_like}, non_blocking=True)`")
         if (helper := async_helper(module)) is not None:
             fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
-        impact = _at_stake(module, node, source, hot)
-        yield Finding(node, message, fix, related=trail(hot), remedy=remedy, impact=impact)
+        little = _little(module, node, source, hot)
+        yield Finding(node, message, fix, related=trail(hot), remedy=remedy, slight=little)
 
 
-def _at_stake(module: Module, node: cst.Call, source: cst.BaseExpression, hot: Hot) -> Impact:
-    """Return how much there is to gain: little for input, which has to be copied,
-    and beside a wait that stays.
-    """
-    little = (
-        sends_observation(module, node)
-        or is_input(module, node, source)
-        or beside_staying_wait(module, node, hot)
-    )
-    impact: Impact = stake(module, node, slight=little)
-    return impact
+def _little(module: Module, node: cst.Call, source: cst.BaseExpression, hot: Hot) -> str | None:
+    """Return why there is little to gain: input has to be copied, and the host waits beside it anyway."""
+    why = None
+    if sends_observation(module, node):
+        why = "the environment waits for the action anyway"
+    elif is_input(module, node, source):
+        why = "the input has to be copied"
+    elif beside_staying_wait(module, node, hot):
+        why = BESIDE
+    return slight_wait(module, node, why)
 
 
 _DRAWN = "Draw the numbers on the device: `torch.randn(…, device=…)`, `torch.rand(…, device=…)`"
@@ -199,8 +199,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         return
     message = f"{what} requires a blocking host-to-device copy {often(hot)}"
     remedy = _made_once(module, index, hot) if listed else _made_there(module, index)
-    impact = stake(module, node, slight=beside_staying_wait(module, node, hot))
-    yield Finding(index, message, related=trail(hot), remedy=as_spelt(module, node, remedy), impact=impact)
+    little = slight_wait(module, node, BESIDE if beside_staying_wait(module, node, hot) else None)
+    yield Finding(index, message, related=trail(hot), remedy=as_spelt(module, node, remedy), slight=little)
 
 
 def _made_there(module: Module, index: cst.BaseExpression) -> str:

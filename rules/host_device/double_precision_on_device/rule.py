@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
@@ -79,8 +78,8 @@ def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Findi
     elsewhere = [] if found.made in (None, call) else [(found.made, "created from a float64 array here")]
     remedy = as_spelt(module, call, _remedy(module, call, found.cause))
     # Nobody sets the default dtype by oversight.
-    impact = Impact.LOW if found.cause is Cause.DEFAULT else Impact.HIGH
-    yield Finding(call, _MESSAGES[found.cause], related=tuple(elsewhere), remedy=remedy, impact=impact)
+    little = "the program asks for double precision" if found.cause is Cause.DEFAULT else None
+    yield Finding(call, _MESSAGES[found.cause], related=tuple(elsewhere), remedy=remedy, slight=little)
 
 
 _TAKING_DTYPES = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})

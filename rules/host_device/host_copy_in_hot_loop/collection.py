@@ -59,7 +59,13 @@ def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression
     if name not in _JOINS or name.startswith("numpy.") != as_array or _shares_loop(module, join, item):
         return None
     edits = _joined_on_device(module, join, name, as_array)
-    return unsafe(module, "Copy once after the loop", _kept(module, tensor, item), edits)
+    return unsafe(
+        module,
+        "Copy once after the loop",
+        _kept(module, tensor, item),
+        edits,
+        risk="the results of all iterations are in device memory at once",
+    )
 
 
 def _kept(module: Module, tensor: cst.BaseExpression, item: cst.Call) -> tuple[Edit, ...] | None:

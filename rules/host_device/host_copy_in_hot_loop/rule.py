@@ -21,10 +21,11 @@ from torchlint.rules.host_device.purpose import (
     reads_items,
     reduced_by,
     scored_elsewhere,
-    stake,
+    slight_wait,
     writes_results,
 )
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
@@ -55,6 +56,7 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import returns_to_device, still_on_host
+from ..stakes import BESIDE, NEEDED, RESULTS
 from ..waits import after_a_decision, after_a_guard, waiting_place
 from .arrays import leaves_torch, shared_with_processes, stored_by_writer
 from .collection import collect_on_device
@@ -85,9 +87,10 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     emptied cache next to them. Copies that return to the device are reported as a repeated transfer (TL208).
 
     Findings are of low impact outside of training, where results are copied once per batch, because they are
-    wanted in host memory in the end, and where a forward pass computes with the array that it copies. Labels
-    that are moved to the device and then copied back are not: the host has them already. Nor are scores of
-    which the host only takes the `argmax` or the loss: the device does that sooner, and has less to copy.
+    wanted in host memory in the end, and where a forward pass, or a function that such a loop calls, goes on
+    with the copy. Labels that are moved to the device and then copied back are not: the host has them
+    already. Nor are scores of which the host only takes the `argmax` or the loss: the device does that
+    sooner, and has less to copy.
 
     ## Why is this bad?
 
@@ -141,8 +144,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     else:
         message = f"`{what}` blocks on a device-to-host copy {when(module, hot)}"
     if handed_to(module, call, packs_sequences):
-        impact, remedy = stake(module, call, slight=True), LENGTHS_FOR_PACKING
-        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, impact=impact)
+        little = slight_wait(module, call, "packing needs the lengths on the host")
+        remedy = LENGTHS_FOR_PACKING
+        yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, slight=little)
         return
     needless = still_on_host(module, tensor)
     narrowed = None if needless or in_forward(hot) else narrowed_by(module, call)
@@ -165,14 +169,16 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     severity = NOTE if purpose else None
     smaller = narrowed and not purpose
     # A step is rid of what it copies back without need, however long it waits beside that.
-    if needless and phase(module, call) is not Phase.EVALUATION:
-        slight = False
-    else:
-        slight = not smaller and (
-            purpose
-            or beside_staying_wait(module, call, hot)
-            or (not needless and keeps_results(module, call, hot))
-        )
+    why = None
+    if not smaller and not (needless and phase(module, call) is not Phase.EVALUATION):
+        if purpose:
+            why = "the host needs the copy"
+        elif beside_staying_wait(module, call, hot):
+            why = BESIDE
+        elif not needless and keeps_results(module, call, hot):
+            why = RESULTS
+        elif _is_of_interface(module, call, hot):
+            why = "what follows works in host memory"
     items = gone_through(module, tensor) if not purpose and fix is None else None
     if needless:
         remedy = FROM_HOST
@@ -181,7 +187,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     elif items is not None:
         remedy = f"Copy all elements at once before the loop: `{tight(module, items)}.cpu()`"
     elif not purpose and fix is None and needed_on_host(module, call) is not None:
-        slight, remedy = True, WITH_OTHERS
+        why, remedy = why or NEEDED, WITH_OTHERS
     yield Finding(
         call,
         message,
@@ -189,8 +195,21 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         severity=severity,
         related=trail(hot),
         remedy=as_spelt(module, call, remedy),
-        impact=stake(module, call, slight=slight),
+        slight=slight_wait(module, call, why),
     )
+
+
+def _is_of_interface(module: Module, call: cst.Call, hot: Hot) -> bool:
+    """Return whether a forward pass, or a function that a loop without training calls, goes on in host memory
+    with what no backward pass needs: by what it is to give, or since what follows works there.
+    """
+    if _is_backpropagated(module, call):
+        return False
+    return in_forward(hot) or (bool(hot.path) and phase(module, call) is not Phase.TRAINING)
+
+
+def _is_backpropagated(module: Module, call: cst.Call) -> bool:
+    return grad(module, call) is not Grad.OFF and Backpropagation.of(module).reaches(call)
 
 
 def _uses_on_host(module: Module, receiver: cst.Call) -> bool:
@@ -216,7 +235,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if shown(module, call) and counts_rounds(hot):
         return f"Read it only every 100 steps, {now_and_then(module, hot)}"
     # Detached and kept for later, it would take no part in the backward pass.
-    if in_forward(hot) or Backpropagation.of(module).reaches(call):
+    if in_forward(hot) or _is_backpropagated(module, call):
         steps = steps_to_host(module, call, tensor)
         by = "with torch functions" if steps.endswith(".numpy()") else "on the device"
         return f"Remove `{steps}`, and compute {by}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.fixes import Edits, replace, safe, unsafe
+from torchlint.fixes import Edits, graded, replace
 from torchlint.semantics.backpropagation import may_be_no_tensor
 from torchlint.semantics.evidence import named_accelerators
 from torchlint.semantics.identifiers import identifiers, imports
@@ -84,12 +84,18 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     width = _width(module, tensor) if held is Content.FLOATING else ""
     edits = _detached(module, call, tensor, width)
     message = "Accumulate the tensor, and read it after the loop"
-    exact = held is Content.FLOATING or (held is Content.WHOLE and not accumulator.many)
-    if width == ".double()" and not _has_double(module):
-        exact = False
-    if found.effect is Effect.NONE and single and exact and not _on_many_devices(module):
-        return safe(module, message, edits, found.edits)
-    return unsafe(module, message, edits, found.edits)
+    risk = None
+    if found.effect is not Effect.NONE:
+        risk = "code that reads the total later finds a tensor instead of a number"
+    elif not single:
+        risk = "fails later if the tensor has more than one element"
+    elif held is not Content.FLOATING and (held is not Content.WHOLE or accumulator.many):
+        risk = "whole numbers or booleans add up to another type as tensors than as Python numbers"
+    elif width == ".double()" and not _has_double(module):
+        risk = "not every device has float64, in which the total is summed"
+    elif _on_many_devices(module):
+        risk = "the tensors may be on several devices"
+    return graded(module, message, edits, found.edits, risk=risk)
 
 
 def is_logged(module: Module, call: cst.Call) -> bool:
@@ -111,9 +117,9 @@ def log_tensor(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Fi
         return None
     if isinstance(call.func, cst.Name) and may_be_no_tensor(module, tensor):
         return None
-    # Of whole numbers it says that it converts them.
-    make = safe if content(module, tensor) is Content.FLOATING else unsafe
-    return make(module, "Log the tensor", replace(module, call, module.source(tensor)))
+    whole = content(module, tensor) is not Content.FLOATING
+    risk = "whole numbers are converted to float32, with a warning of Lightning" if whole else None
+    return graded(module, "Log the tensor", replace(module, call, module.source(tensor)), risk=risk)
 
 
 def _is_local(module: Module, accumulator: _Accumulator) -> bool:

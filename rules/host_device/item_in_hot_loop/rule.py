@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Impact
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import (
@@ -14,7 +13,7 @@ from torchlint.rules.host_device.purpose import (
     keeps_results,
     not_a_list_yet,
     reads_items,
-    stake,
+    slight_wait,
     writes_results,
 )
 from torchlint.semantics.graphbreaks import graph_break
@@ -29,7 +28,7 @@ from torchlint.semantics.synchronisation import CONVERSIONS, conversion, listed_
 from torchlint.semantics.usage import handed_to
 from torchlint.semantics.values import Kind
 
-from ..decisions import Outcome, at_stake, instead, outcome
+from ..decisions import Outcome, instead, outcome, slight_decision
 from ..destinations import steps_environment, writes_out
 from ..needs import Need, followed_at_each_step, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
@@ -54,7 +53,7 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import still_on_host
-from ..stakes import in_server
+from ..stakes import BESIDE, DECIDES, NEEDED, ON_BAR, RESULTS, in_server
 from ..suppression import SUPPRESSION, first_wait, suppression
 from ..waits import after_a_decision, waiting_place
 from .accumulation import holds_arrays, is_logged, keep_on_device, log_tensor
@@ -87,7 +86,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
     All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
     low impact next to a synchronization that stays because the host needs its value at once, also in a
-    function that is called or in the caller, and where a progress bar shows the number in every iteration.
+    function that is called or in the caller, where a progress bar shows the number in every iteration, where
+    a forward pass only records it, and in functions that the loop of an evaluation calls for each batch.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement
     learning, and predictions that are written to a file or processed one by one.
@@ -192,34 +192,38 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     if wanted and need is not Need.DECISION:
         need = None
     # Read one by one, the elements wait each by itself, whatever they are needed for.
-    slight = beside_staying_wait(module, call, hot) or (
-        not needless
-        and (
-            ((need is not None or wanted) and gone_through(module, tensor) is None)
-            or below_saving(module, call)
-            or not_a_list_yet(module, call)
-            or keeps_results(module, call, hot)
-            or followed_at_each_step(module, call)
-        )
-    )
+    why = BESIDE if beside_staying_wait(module, call, hot) else None
+    if why is None and not needless:
+        if (need is not None or wanted) and gone_through(module, tensor) is None:
+            why = NEEDED
+        elif below_saving(module, call):
+            why = "only runs where results are saved"
+        elif not_a_list_yet(module, call):
+            why = "only runs for what is no list yet"
+        elif keeps_results(module, call, hot):
+            why = RESULTS
+        elif followed_at_each_step(module, call):
+            why = ON_BAR
+        elif fix is None and in_forward(hot) and only_recorded(module, call):
+            why = "the forward pass returns numbers"
+    little = slight_wait(module, call, why)
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
-    impact = stake(module, call, slight=slight)
     if need is Need.DECISION and not in_server(module, call):
         # What ends a decoding loop is read anyway.
-        impact = Impact.LOW
+        little = little or DECIDES
     what = None if needless or wanted or fix is not None or need is not None else outcome(module, call)
     if what is not None:
-        impact = min(impact, at_stake(module, call, what, hot))
+        little = little or slight_decision(module, call, what, hot)
     if what is Outcome.CHECK or (what is not None and (in_forward(hot) or runs_as_function(hot))):
         advice = instead(module, call, hot) or advice
     remedy = as_spelt(module, call, FROM_HOST if needless else advice)
-    yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy, impact=impact)
+    yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy, slight=little)
 
 
 def _wanted(module: Module, call: cst.Call, message: str, hot: Hot, remedy: str) -> Finding:
     """Return the finding of a number that the program needs on the host."""
-    impact = stake(module, call, slight=True)
-    return Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, impact=impact)
+    little = slight_wait(module, call, NEEDED)
+    return Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, slight=little)
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
@@ -235,7 +239,7 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         f"indexing a list with a tensor synchronizes with the device {when(module, hot)}",
         related=trail(hot),
         remedy=as_spelt(module, node, f"Read {indices} at once before the loop"),
-        impact=stake(module, node, slight=beside_staying_wait(module, node, hot)),
+        slight=slight_wait(module, node, BESIDE if beside_staying_wait(module, node, hot) else None),
     )
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
-from torchlint.fixes import add_argument, replace, safe, spell, unsafe
-from torchlint.semantics.evidence import accelerated, default_dtype_changes
+from torchlint.fixes import add_argument, graded, replace, safe, spell
+from torchlint.semantics.evidence import accelerated, default_device_changes, default_dtype_changes
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.values import Device, Kind
 
@@ -70,7 +70,7 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
     name = module.qualified(call.func)
     if name not in DTYPES or any(arg.keyword is not None or arg.star for arg in call.args):
         return None
-    if default_dtype_changes(module) or _default_device_changes(module):
+    if default_dtype_changes(module) or default_device_changes(module):
         return None
     by_size = True if not call.args else given_sizes(module, call)
     if by_size is None:
@@ -109,7 +109,7 @@ def constructor_by_hand(module: Module, call: cst.Call) -> str:
         options += f", device={inline(module, device)}"
     elif len(names) > 1:
         options += ", device=…"
-    elif names[0] in ON_CUDA or _default_device_changes(module):
+    elif names[0] in ON_CUDA or default_device_changes(module):
         options += f', device="{"cuda" if names[0] in ON_CUDA else "cpu"}"'
     if device is None and len(args) == 1 and module.value(args[0].value).kind is Kind.TENSOR:
         return f"Use `{tight(module, args[0].value)}.to({dtype})`"
@@ -129,10 +129,6 @@ def cast_by_hand(module: Module, call: cst.Call) -> str:
     return f'Use `{tight(module, call.func.value)}.to("{device}", {DTYPES[name]})`'
 
 
-def _default_device_changes(module: Module) -> bool:
-    return module.mentions("set_default_device", "with torch.device")
-
-
 def modern_cast(module: Module, call: cst.Call) -> Fix | None:
     """Return the fix that writes ``.to(device, dtype)`` for a cast to a tensor type."""
     name = legacy_cast(module, call)
@@ -142,13 +138,15 @@ def modern_cast(module: Module, call: cst.Call) -> Fix | None:
     if name is None or dtype is None or dtype.edits or not tensor.tensorlike:
         return None
     arguments = dtype.text
+    hosted = tensor.device is Device.CPU and not default_device_changes(module)
     if name in ON_CUDA:
         arguments = f'"cuda", {dtype.text}'
-    elif tensor.device is not Device.CPU:
+    elif not hosted:
         arguments = f'"cpu", {dtype.text}'
     span = module.tree.outer_span(call.args[0].value)
     edits = (replace(module, call.func.attr, "to"), (Edit(span, arguments),))
     # A tensor on the second GPU stays there when it is cast to a type, and ``"cuda"`` is the current one.
-    exact = name not in ON_CUDA or tensor.device is Device.CPU
+    exact = name not in ON_CUDA or hosted
     message = f"Use `.to({arguments})`"
-    return safe(module, message, *edits) if exact else unsafe(module, message, *edits)
+    risk = None if exact else "a tensor on another GPU moves to the current one"
+    return graded(module, message, *edits, risk=risk)

@@ -12,7 +12,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 
 from ..neighbours import beside_staying_wait
-from ..purpose import stake
+from ..purpose import slight_wait
 from ..remedies import as_spelt, inline
 from ..scalars import (
     SENDERS,
@@ -22,6 +22,7 @@ from ..scalars import (
     sent_scalar,
 )
 from ..sending import place_of_sending
+from ..stakes import BESIDE
 
 
 @rule(
@@ -111,5 +112,5 @@ def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
         filled_on_device(module, sent),
         related=trail(hot),
         remedy=as_spelt(module, node, remedy),
-        impact=stake(module, node, slight=beside_staying_wait(module, node, hot)),
+        slight=slight_wait(module, node, BESIDE if beside_staying_wait(module, node, hot) else None),
     )

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.fixes import Edits, replace, safe, spell, unsafe
+from torchlint.fixes import Edits, graded, replace, spell, unsafe
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_ARGUMENTS, READING_FILL
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.spellings import given_as, keywords, last_name, last_words
+from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Graph, Kind, Value, item_of
 
@@ -109,7 +110,7 @@ def _written(items: cst.BaseExpression) -> tuple[cst.BaseExpression, ...] | None
 
 
 def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
-    """Return what ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in;
+    """Return the device scalar that ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in;
     None for any other call.
     """
     name = last_name(call.func) or ""
@@ -119,16 +120,24 @@ def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     method = qualified is None and isinstance(call.func, cst.Attribute)
     if not method and (qualified or "").rpartition(".")[0] != "torch":
         return None
-    if isinstance(call.func, cst.Attribute) and method and not on_device(module, call.func.value):
-        return None
     position = _FILL_POSITION.get(name, 1) + (0 if method or name.startswith("full") else 1)
     for index, arg in enumerate(call.args):
         if arg.star:
             return None
         keyword = arg.keyword.value if arg.keyword is not None else None
         if keyword in ("fill_value", "value") or (keyword is None and index == position):
-            return arg.value
+            return arg.value if _is_read(module, call, arg.value, method=method) else None
     return None
+
+
+def _is_read(module: Module, call: cst.Call, number: cst.BaseExpression, *, method: bool) -> bool:
+    """Return whether a number is a device scalar, and a call is one of torch, or a ``method`` of a tensor.
+
+    Most are numbers of Python, which is told sooner than what the method is called on.
+    """
+    if not may_be_on_device(module, number):
+        return False
+    return not method or (isinstance(call.func, cst.Attribute) and on_device(module, call.func.value))
 
 
 # Of a method; a function has the tensor in front.
@@ -137,7 +146,7 @@ _FILL_POSITION = {"index_fill": 2}
 
 def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
     """Return the parameter of ``x.add_(y, alpha=s)`` and the like that is read as a number,
-    and what it is given.
+    and the device scalar that it is given.
     """
     word = last_name(call.func) or ""
     if word not in _TAKING_NUMBERS:
@@ -146,11 +155,8 @@ def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpres
     name = word if qualified in (None, f"torch.{word}") else qualified
     parameter = READING_ARGUMENTS.get(name)
     given = None if parameter is None else given_as(call, *parameter)
-    if parameter is None or given is None:
+    if parameter is None or given is None or not _is_read(module, call, given, method=qualified is None):
         return None
-    if qualified is None:
-        method = isinstance(call.func, cst.Attribute) and on_device(module, call.func.value)
-        return (parameter[0], given) if method else None
     return parameter[0], given
 
 
@@ -185,20 +191,25 @@ def stacked(module: Module, read: ReadOneByOne) -> Fix | None:
     joined = f"{spelling.text}({_as_list(module, read.items)})"
     if read.name in _OF_NUMPY:
         edits = replace(module, read.items, f"{joined}{detached}.cpu().numpy()")
-        return unsafe(module, "Stack the tensors, and copy once", edits, spelling.edits)
+        told = "Stack the tensors, and copy once"
+        return unsafe(module, told, edits, spelling.edits, risk=_STACKED)
     if read.name in _COMPARING:
         if read.name not in _EXTREMES or len(read.call.args) > 1:
             return None
         edits = replace(module, read.call, f"{joined}.{read.name.rpartition('.')[2]}()")
-        return unsafe(module, "Stack the tensors, and compare on the device", edits, spelling.edits)
+        told = "Stack the tensors, and compare on the device"
+        return unsafe(module, told, edits, spelling.edits, risk=_COMPARED)
     suffix = _destination(module, read)
     if suffix is None:
         return None
     edits = _stack(module, read, spelling.text, f"{detached}{suffix}")
     message = "Stack the tensors on the device"
-    if _joins_alike(module, read):
-        return safe(module, message, edits, spelling.edits)
-    return unsafe(module, message, edits, spelling.edits)
+    risk = None if _joins_alike(module, read) else "the tensor may get another shape, dtype or device"
+    return graded(module, message, edits, spelling.edits, risk=risk)
+
+
+_STACKED = "of an empty list `torch.stack` raises an error, where NumPy makes an empty array"
+_COMPARED = "on the device, NaN is compared differently than by Python's `max` and `min`"
 
 
 def _as_list(module: Module, items: cst.BaseExpression) -> str:

@@ -11,7 +11,6 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import may_be_on_device
 
 from ..remedies import as_spelt, callee, inline, tight
 from ..stakes import in_row
@@ -149,8 +148,6 @@ def _read_scalar(module: Module, call: cst.Call) -> Finding | None:
         if taken is None:
             return None
         parameter, value = taken
-    if not may_be_on_device(module, value):
-        return None
     hot = waiting_place(module, call)
     if hot is None or in_row(module, call):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.fixes import Edits, add_argument, filled_by_callers, replace, safe, unsafe
+from torchlint.fixes import Edits, add_argument, filled_by_callers, graded, replace
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import given_as
@@ -71,11 +71,15 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     if transfer is None:
         return
     chosen = filled_by_callers(module, given_as(call, "non_blocking", None))
-    grade = safe if transfer.tensor and not chosen else unsafe
+    risk = None
+    if not transfer.tensor:
+        risk = "what a collate function elsewhere makes may not take the argument"
+    elif chosen:
+        risk = "callers of this function choose the argument"
     yield Finding(
         call,
         "this copy from pinned memory blocks the host; pass `non_blocking=True`",
-        fix=grade(module, "Pass `non_blocking=True`", _unblocked(module, call)),
+        fix=graded(module, "Pass `non_blocking=True`", _unblocked(module, call), risk=risk),
         remedy="Pass `non_blocking=True`",
     )
 

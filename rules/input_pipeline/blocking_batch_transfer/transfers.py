@@ -11,6 +11,7 @@ from torchlint.semantics.api.memory import READING_METHODS, WRITTEN_PARAMETERS
 from torchlint.semantics.api.results import LAYOUT_METHODS
 from torchlint.semantics.configured import configured
 from torchlint.semantics.dependencies import cached_property
+from torchlint.semantics.environmentvariables import read_where_unset
 from torchlint.semantics.flow.guards import implied
 from torchlint.semantics.lexicon import asks_for_accelerator
 from torchlint.semantics.loaders import SAME_MEMORY, Loaders
@@ -268,7 +269,14 @@ def _waits(module: Module, call: cst.Call) -> bool | None:
 @traced(Through.ITEMS | Through.PARAMETERS)
 def _is_true(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
     constant = module.value(node).constant if not path else MISSING
-    return constant is True if constant is not MISSING else None
+    if constant is not MISSING:
+        return constant is True
+    match node:
+        case cst.Comparison(
+            left=read, comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=expected)]
+        ) if not path and (unset := read_where_unset(module, read)) is not None:
+            return unset == module.value(expected).constant
+    return None
 
 
 def _writes(module: Module, use: Use) -> Verdict[bool]:

@@ -100,7 +100,7 @@ def _configured(module: Module, call: cst.Call) -> Iterator[Finding]:
             call,
             _message(Conflict(name, Refusal.NO_WORKERS, idle=True)),
             severity=WARNING,
-            fix=configure(setting, idle),
+            fix=configure(setting, idle, risk="the option may be meant for runs with workers"),
             remedy=f"Set `{spelt(setting, idle)}`",
             at=setting,
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.fixes import configure, safe, set_argument, spelt, unsafe
+from torchlint.fixes import configure, graded, set_argument, spelt
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.configured import configured
 from torchlint.semantics.loaders import Loaders
@@ -93,7 +93,11 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.workers(call) == 0 and items.idle_workers(call):
         return  # It would be the training process that copies the batch once more.
-    certain = not pinning.pinning_asked_for and not _fails_on_warnings(module)
+    risk = None
+    if pinning.pinning_asked_for:
+        risk = "the program asks whether memory is pinned"
+    elif _fails_on_warnings(module):
+        risk = "without an accelerator torch warns, and the project records warnings or makes them errors"
     message = (
         "batches of this `DataLoader` are copied from pageable memory, which is slower than pinned memory"
     )
@@ -103,15 +107,17 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     elif items.in_memory(call):
         little = "the data is in memory"
     if setting is not None:
-        fix = configure(setting, True, safe=certain)
+        fix = configure(setting, True, risk=risk)
         remedy = f"Set `{spelt(setting, True)}`"
         yield Finding(call, message, fix=fix, remedy=remedy, at=setting, slight=little)
         return
     like = made_like(module, call)
-    grade = safe if certain and like is None else unsafe
+    if risk is None and like is not None:
+        risk = f"passes on the setting of `{like}`"
     pinned = "True" if like is None else f"{like}.pin_memory"
     edits, told = set_argument(module, call, "pin_memory", pinned), f"Set `pin_memory={pinned}`"
-    yield Finding(call, message, fix=grade(module, told, edits), remedy=told, slight=little)
+    fix = graded(module, told, edits, risk=risk)
+    yield Finding(call, message, fix=fix, remedy=told, slight=little)
 
 
 def _fails_on_warnings(module: Module) -> bool:

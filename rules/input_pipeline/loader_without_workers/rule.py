@@ -154,5 +154,9 @@ def _fix(
     if not Workers.of(module).spawnable(call):
         return None
     if setting is not None:
-        return configure(setting, int(workers))
-    return unsafe(module, f"Set `{argument}={workers}`", set_argument(module, call, argument, workers))
+        return configure(setting, int(workers), risk=_RISK)
+    told, edits = f"Set `{argument}={workers}`", set_argument(module, call, argument, workers)
+    return unsafe(module, told, edits, risk=_RISK)
+
+
+_RISK = "augmentations draw other random numbers, and spawned workers need a dataset that can be pickled"

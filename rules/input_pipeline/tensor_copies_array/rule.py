@@ -79,7 +79,11 @@ def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
     fix = None
     if spelling is not None:
         fix = unsafe(
-            module, f"Use `{spelling.text}`", spelling.edits, replace(module, call.func, spelling.text)
+            module,
+            f"Use `{spelling.text}`",
+            spelling.edits,
+            replace(module, call.func, spelling.text),
+            risk="tensor and array share their memory, so that a change to one shows in the other",
         )
         if any(module.argument(call, name).given for name in ("requires_grad", "pin_memory")):
             fix = None  # as_tensor has neither
@@ -102,4 +106,9 @@ def _clone(module: Module, call: cst.Call, data: cst.BaseExpression) -> Fix | No
     tracked = module.argument(call, "requires_grad")
     if tracked.node is not None and tracked.constant is not False:
         text += f".requires_grad_({'' if tracked.constant is True else module.source(tracked.node)})"
-    return unsafe(module, "Use `.detach().clone()`", replace(module, call, text))
+    return unsafe(
+        module,
+        "Use `.detach().clone()`",
+        replace(module, call, text),
+        risk="the copy is on the device of the tensor, no longer on the default device",
+    )

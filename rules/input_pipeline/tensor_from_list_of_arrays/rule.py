@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.fixes import replace, safe, spell, unsafe
+from torchlint.fixes import graded, replace, spell
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.module import Module
@@ -70,14 +70,17 @@ def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Findi
     spelling = spell(module, "numpy.array", call)
     fix = None
     if spelling is not None:
-        # What arrays of different shapes raise is worded otherwise, and may be of another type.
-        same = same_through_one_array(module, call, arrays) and not any(module.tree.handlers(call))
-        grade = safe if same else unsafe
-        fix = grade(
+        risk = None
+        if not same_through_one_array(module, call, arrays):
+            risk = "the dtype may be another if the list is empty or mixes dtypes"
+        elif any(module.tree.handlers(call)):
+            risk = "arrays of different shapes raise another error than the one that is caught here"
+        fix = graded(
             module,
             f"Convert the list with `{spelling.text}` first",
             spelling.edits,
             replace(module, node, f"{spelling.text}({module.source(node)})"),
+            risk=risk,
         )
     yield Finding(
         call,

@@ -94,7 +94,7 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     yield Finding(
         call,
         "this `DataLoader` restarts its worker processes every epoch",
-        fix=_fix(module, call, workers) if setting is None else configure(setting, True),
+        fix=_fix(module, call, workers) if setting is None else configure(setting, True, risk=_RISK),
         related=(
             (
                 loop.test if isinstance(loop, cst.While) else loop.target,
@@ -111,8 +111,10 @@ def _fix(module: Module, call: cst.Call, workers: Workers) -> Fix | None:
         behind = module.tree.outer_span(workers.element.value).end
         quote = module.source(workers.element.key)[-1]
         added = Edit(Span(behind, behind), f", {quote}persistent_workers{quote}: True")
-        return unsafe(module, "Set `persistent_workers=True`", (added,))
+        return unsafe(module, "Set `persistent_workers=True`", (added,), risk=_RISK)
     code = "True" if workers.code is None else f"{module.source(workers.code)} > 0"
-    return unsafe(
-        module, f"Set `persistent_workers={code}`", set_argument(module, call, "persistent_workers", code)
-    )
+    edits = set_argument(module, call, "persistent_workers", code)
+    return unsafe(module, f"Set `persistent_workers={code}`", edits, risk=_RISK)
+
+
+_RISK = "the dataset is copied to the workers once, so that changes to it between epochs are not seen"

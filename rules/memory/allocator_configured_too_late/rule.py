@@ -118,7 +118,8 @@ def _respelt(module: Module, text: cst.BaseExpression | None, wrong: str, right:
     if right is None or code.count(wrong) != 1:
         return None
     assert text is not None
-    return unsafe(module, f"Use `{right}`", replace(module, text, code.replace(wrong, right)))
+    edits = replace(module, text, code.replace(wrong, right))
+    return unsafe(module, f"Use `{right}`", edits, risk=_IN_EFFECT)
 
 
 def _unread(module: Module, setting: Setting) -> Iterator[Finding]:
@@ -145,4 +146,7 @@ def _unread(module: Module, setting: Setting) -> Iterator[Finding]:
 
 
 def _fix(module: Module, setting: Setting, used: cst.CSTNode) -> Fix | None:
-    return unsafe(module, "Set it before torch reads it", moved_up(module, setting, used))
+    return unsafe(module, "Set it before torch reads it", moved_up(module, setting, used), risk=_IN_EFFECT)
+
+
+_IN_EFFECT = "the setting had no effect so far; it changes how much memory the program takes"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.fixes import safe, set_argument, unsafe
+from torchlint.fixes import graded, set_argument
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.module import Module
@@ -83,14 +83,24 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
             return
     if used_parts(module, call, 2) != _OUTPUT or module.tree.mentions("register_forward_hook"):
         return
-    twice_differentiated = module.mentions(*_BEYOND_FIRST_DERIVATIVES)
-    told = module.mentions("forward_hook", ".forward = ") or _may_be_replaced(module, call.func)
-    others = told or twice_differentiated or _may_drop(module, attention)
-    grade = unsafe if others or _may_hide_all(module, call) else safe
+    risk = None
+    if module.mentions("forward_hook", ".forward = ") or _may_be_replaced(module, call.func):
+        risk = "a hook, or another layer in the place of this one, may need the weights"
+    elif module.mentions(*_BEYOND_FIRST_DERIVATIVES):
+        risk = "not every fused kernel has the second or forward derivatives that the program computes"
+    elif _may_drop(module, attention):
+        risk = "the fused kernels draw other random numbers for dropout from the same seed"
+    elif _may_hide_all(module, call):
+        risk = "where a mask hides all keys from a query, the output is 0 instead of NaN"
     yield Finding(
         call,
         "returning attention weights that nothing reads rules out fused kernels; pass `need_weights=False`",
-        fix=grade(module, "Pass `need_weights=False`", set_argument(module, call, "need_weights", "False")),
+        fix=graded(
+            module,
+            "Pass `need_weights=False`",
+            set_argument(module, call, "need_weights", "False"),
+            risk=risk,
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import safe, set_argument, unsafe
+from torchlint.fixes import graded, set_argument
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.families import (
     BATCH_NORMS,
@@ -17,17 +17,16 @@ from torchlint.semantics.api.families import (
     LINEAR_LAYERS,
 )
 from torchlint.semantics.checkpoints import PUBLISHED, published
-from torchlint.semantics.identifiers import identifiers
+from torchlint.semantics.identifiers import identifiers, imported, options
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import word_of
 from torchlint.semantics.values import Kind
 
 from ..layerorder import called
-from ..modelstate import state_unobserved
 from .biases import Biases
 from .consumers import Consumer, after_layer, after_result
 from .evalmode import trains_in_evaluation_mode
+from .modelstate import state_unobserved
 
 # Words one of which is in the text of a file that trains.
 _TRAINING = (".backward(", "training_step", ".fit(", "Trainer")
@@ -214,8 +213,8 @@ def _same_width(module: Module, norm: cst.Call, linear: cst.Call) -> bool:
 def _fix(module: Module, call: cst.Call, layer: str) -> Fix | None:
     if Biases.of(module).bias_needed(layer):
         return None
-    grade = safe if _unnoticed(module, call) else unsafe
-    return grade(module, "Pass `bias=False`", set_argument(module, call, "bias", "False"))
+    risk = None if _unnoticed(module, call) else "checkpoints with the bias no longer load"
+    return graded(module, "Pass `bias=False`", set_argument(module, call, "bias", "False"), risk=risk)
 
 
 def _unnoticed(module: Module, call: cst.Call) -> bool:
@@ -235,10 +234,14 @@ def _seeded(module: Module) -> bool:
 
     Whatever has "seed" in its name counts, but for the streams of Python and NumPy.
     """
-    for call in module.tree.nodes(cst.Call):
-        func = call.func
-        name = word_of(func)
-        if isinstance(name, str) and "seed" in name.lower():
-            if not (module.qualified(func) or "").startswith(("random.", "numpy.")):
-                return True
-    return False
+    attributes = (
+        module.qualified(attribute) or attribute.attr.value
+        for name in module.tree.names_by_name
+        if "seed" in name.lower()
+        for attribute in map(module.tree.parent, module.tree.names_by_name[name])
+        if isinstance(attribute, cst.Attribute)
+    )
+    return any(
+        "seed" in spelling.lower() and not spelling.startswith(("random.", "numpy."))
+        for spelling in (*imported(module), *options(module), *attributes)
+    )

@@ -485,6 +485,7 @@ def collected(module: Module, growth: Growth) -> Fix | None:
         insert_before(module, loop, first),
         replace(module, replaced, piece),
         insert_after(module, loop, last),
+        risk="after an exception in the loop, the tensor has none of the pieces",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import replace, safe, unsafe
+from torchlint.fixes import graded, replace
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.module import Module
@@ -87,8 +87,13 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
 
 
 def _fix(module: Module, call: cst.Call, found: Bypass) -> Fix | None:
-    grade = safe if found.plain and not _has_hooks(module) else unsafe
-    return grade(module, "Call the module", replace(module, call.func, module.source(found.receiver)))
+    risk = None
+    if not found.plain:
+        risk = "the class may define a `__call__` of its own"
+    elif _has_hooks(module):
+        risk = "the hooks of the module run, which they did not before"
+    code = module.source(found.receiver)
+    return graded(module, "Call the module", replace(module, call.func, code), risk=risk)
 
 
 def _has_hooks(module: Module) -> bool:

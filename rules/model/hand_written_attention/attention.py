@@ -572,7 +572,12 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
         return None
     edits: list[tuple[Edit, ...] | None] = [replace(module, product, code), spelling.edits]
     edits += [remove_statement(module, statement) for statement in removed]
-    return unsafe(module, "Use `scaled_dot_product_attention`", *edits)
+    return unsafe(
+        module,
+        "Use `scaled_dot_product_attention`",
+        *edits,
+        risk="results change in the last digits, dropout draws other random numbers, NaN rows may become 0",
+    )
 
 
 def _listened_to(module: Module, found: Attention) -> bool:

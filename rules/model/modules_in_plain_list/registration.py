@@ -83,17 +83,14 @@ class Hidden:
     """A list or dict of modules in an attribute.
 
     ``keys`` are those of a dict, None where the file does not show them all. ``only_modules``: everything in
-    it is a module, and this is the only place that makes it; ``known``: their classes are in sight.
-    ``plainly_used``: it is only indexed, iterated over and filled as ``nn.ModuleList`` or ``nn.ModuleDict``
-    can be. ``needs_builtin``: something is done with it that those cannot do.
+    it is a module, and this is the only place that makes it. ``needs_builtin``: something is done with it
+    that ``nn.ModuleList`` or ``nn.ModuleDict`` cannot do.
     """
 
     made: cst.BaseExpression
     mapping: bool
     keys: tuple[object, ...] | None
     only_modules: bool
-    known: bool
-    plainly_used: bool
     needs_builtin: bool
 
 
@@ -170,10 +167,6 @@ class _Attribute:
             and not elsewhere
             and shape != "nested"
             and not self._filled_later(),
-            known=all(self.module.value(member).kind is Kind.MODULE for member in members),
-            plainly_used=self._takes_part()
-            and all(self._plain_use(read, mapping) for read in self.reads)
-            and not self._read_outside(),
             needs_builtin=any(self._needs_builtin(read, mapping) for read in self.reads),
         )
 
@@ -430,9 +423,6 @@ class _Attribute:
     def _by_hand_outside(self) -> bool:
         return any(self._by_hand(element) for read in self._outside() for element in self._elements(read))
 
-    def _read_outside(self) -> bool:
-        return any(self.attributes.may_belong(read, self.family) for read in self._outside())
-
     def _is_wrapped_to_hide(self) -> bool:
         """Return whether it is ``self.teacher = [Teacher()]``,
         which is only ever taken out again: ``self.teacher[0]``.
@@ -487,34 +477,6 @@ class _Attribute:
 
     def _fills(self, read: cst.Attribute) -> bool:
         return any(put_into(self.module, read))
-
-    def _takes_part(self) -> bool:
-        """Return whether nothing, as DDP does,
-        waits for gradients of modules that are registered and never run.
-        """
-        return bool(self.reads) or not self.module.tree.mentions("DistributedDataParallel")
-
-    def _plain_use(self, read: cst.Attribute, mapping: bool) -> bool:
-        """Return whether ``nn.ModuleList`` and ``nn.ModuleDict`` do what a list or dict does at a use."""
-        parent = self.tree.parent(read)
-        match parent:
-            case cst.Subscript():
-                return parent.value is read
-            case (
-                cst.For() | cst.CompFor() | cst.If() | cst.IfExp() | cst.ComparisonTarget() | cst.AugAssign()
-            ):
-                return not (isinstance(parent, cst.IfExp) and parent.test is not read)
-            case cst.Assign():
-                return all(isinstance(target.target, (cst.Tuple, cst.List)) for target in parent.targets)
-            case cst.Arg():
-                call = self.tree.parent(parent)
-                called = self.module.qualified(call.func) if isinstance(call, cst.Call) else None
-                return called in _ASKING or called in _GOING_THROUGH
-            case cst.Attribute():
-                allowed = ("keys", "values", "items", "update") if mapping else ("append", "extend", "insert")
-                return parent.attr.value in allowed
-            case _:
-                return False
 
     def _needs_builtin(self, read: cst.Attribute, mapping: bool) -> bool:
         """Return whether a use asks for what ``nn.ModuleList``

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import replace, safe, spell, unsafe
+from torchlint.fixes import replace, spell, unsafe
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
 
-from ..modelstate import state_unobserved
 from .keys import may_be_key
 from .registration import Hidden, hidden_modules, registered_in_time
 
@@ -20,7 +19,7 @@ from .registration import Hidden, hidden_modules, registered_in_time
     "TL409",
     "modules-in-plain-list",
     severity=ERROR,
-    fix="safe",
+    fix="unsafe",
     measured=False,
     on=(cst.Assign, cst.AnnAssign),
     mentions=("nn", "Module", "self."),
@@ -55,14 +54,10 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
 
     ## Fix safety
 
-    Unsafe: the modules become part of the `state_dict`, so checkpoints of the old model lack keys, and code
-    that lists or counts parameters sees more of them.
-
-    The fix is safe in a script that creates and trains the model itself, that imports only PyTorch and other
-    libraries that leave models alone, that no file can import without training again, and that neither saves,
-    loads, lists, counts, names nor prints the state of any model or optimizer. Even there it is unsafe where
-    the list is used for more than indexing, iterating and filling, where a script with
-    `DistributedDataParallel` never runs its modules, and where not all keys of a dict are known.
+    Unsafe: the program then does what it says, which is not what it did. The modules are trained, moved and
+    switched between training and evaluation with the rest of the model. They also become part of the
+    `state_dict`, so checkpoints of the old model lack keys, and code that lists or counts parameters sees
+    more of them.
 
     There is no fix if the container may hold anything but modules, where it is assigned in several places or
     used in a way that `nn.ModuleList` does not support, such as `reverse()`, and before `super().__init__()`.
@@ -105,15 +100,13 @@ def _fix(module: Module, hidden: Hidden, statement: cst.CSTNode, container: str)
         return None
     if hidden.needs_builtin or not all(map(may_be_key, hidden.keys or ())):
         return None
-    known = hidden.known and (not hidden.mapping or hidden.keys is not None)
-    plain = known and hidden.plainly_used
-    grade = safe if plain and state_unobserved(module, statement) else unsafe
     made = module.source(hidden.made)
     if isinstance(hidden.made, cst.Tuple) and not module.tree.parentheses(hidden.made):
         made = f"({made})"
-    return grade(
+    return unsafe(
         module,
         f"Use `{spelling.text}`",
         replace(module, hidden.made, f"{spelling.text}({made})"),
         spelling.edits,
+        risk="the modules are trained, moved and saved with the model from then on",
     )

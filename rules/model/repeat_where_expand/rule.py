@@ -93,4 +93,10 @@ def _expanded(module: Module, repetition: RepeatCall) -> Fix | None:
         if is_literal_one(time) and i >= new:
             edits += replace(module, time, "-1") or ()
     renamed = replace(module, call.func.attr, "expand")
-    return unsafe(module, "Use `expand`, which returns a view", renamed, tuple(edits))
+    return unsafe(
+        module,
+        "Use `expand`, which returns a view",
+        renamed,
+        tuple(edits),
+        risk="the repeated elements share memory, so that `view` and writing in place may fail",
+    )

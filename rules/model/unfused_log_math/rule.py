@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
-from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
+from torchlint.fixes import graded, remove_statement, replace, spell
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
@@ -15,7 +15,7 @@ from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.tensordtypes import NARROW, NOT_FLOATING
 
-from ..elements import complex_numbers, may_hold, observed, whole
+from ..elements import HOOKED, complex_numbers, may_hold, observed, whole
 from ..fallbacks import implements_operator
 from .logmath import Fused, fused_form, fused_together
 
@@ -169,14 +169,22 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
         code = f"{spelling.text}({each.arguments})"
         edits += [replace(module, each.replaced, code), spelling.edits]
         edits += [remove_statement(module, statement) for statement in each.removed]
-    exact = all(each.exact and not _overflows(module, each) for each in family)
-    exact = exact and not complex_numbers(module) and not observed(module, *_STEPS)
-    exact = exact and not _asks_for_infinities(module, node)
     hooked = any(
         runs_layer(module, (each.replaced, *each.removed), each.arguments)
         for each in family
         if each.replaced is not None and each.arguments is not None
     )
-    grade = safe if exact and not hooked else unsafe
+    risk = None
+    if not all(each.exact for each in family):
+        risk = "the small number inside the logarithm goes, and results near zero change"
+    elif any(_overflows(module, each) for each in family):
+        risk = "the values may be whole numbers, which can overflow here"
+    elif complex_numbers(module):
+        risk = "not every release of torch has the function for complex numbers"
+    elif _asks_for_infinities(module, node):
+        risk = "the code asks for infinities or NaN, of which the function gives fewer"
+    elif hooked or observed(module, *_STEPS):
+        risk = HOOKED
     spelling = spell(module, fused.qualified, node)
-    return grade(module, f"Use `{spelling.text if spelling is not None else fused.function}`", *edits)
+    told = f"Use `{spelling.text if spelling is not None else fused.function}`"
+    return graded(module, told, *edits, risk=risk)

@@ -130,14 +130,19 @@ def _fuse(module: Module, made: MadeOptimizer) -> Fix | None:
         return None
     if made.fusible_since is None or made.loses_first_momentum:
         name = "foreach" if module.argument(made.call, "foreach").given else "fused"
-        return unsafe(module, f"Remove `{name}=False`", unset_argument(module, made.call, name))
+        edits = unset_argument(module, made.call, name)
+        return unsafe(module, f"Remove `{name}=False`", edits, risk=_ROUNDED)
     if not made.fusible_anywhere:
         return None
     old = module.argument(made.call, "foreach").arg
     if old is not None and old.keyword is not None and module.argument(made.call, "fused").absent:
         edits = replace(module, old, "fused=True")
-        return unsafe(module, f"Replace `{module.source(old)}` with `fused=True`", edits)
-    return unsafe(module, "Pass `fused=True`", set_argument(module, made.call, "fused", "True"))
+        return unsafe(module, f"Replace `{module.source(old)}` with `fused=True`", edits, risk=_ROUNDED)
+    edits = set_argument(module, made.call, "fused", "True")
+    return unsafe(module, "Pass `fused=True`", edits, risk=_ROUNDED)
+
+
+_ROUNDED = "results change in the last digits, and parameters have to be of a floating-point type"
 
 
 def _public(module: Module, made: MadeOptimizer) -> Fix | None:
@@ -148,11 +153,12 @@ def _public(module: Module, made: MadeOptimizer) -> Fix | None:
     edits, message = replace(module, made.call.func, spelling.text), f"Call `{spelling.text}`"
     chosen = [module.argument(made.call, name) for name in ("fused", "foreach")]
     if not all(argument.absent for argument in chosen) or not _gains(module, made):
-        return unsafe(module, message, edits, spelling.edits)
+        return unsafe(module, message, edits, spelling.edits, risk=_ROUNDED)
     # The default form would be found in its turn.
     wanted = "fused" if made.fusible_anywhere and not _in_lightning(module, made.call) else "foreach"
     added = set_argument(module, made.call, wanted, "True")
-    return unsafe(module, f"{message} with `{wanted}=True`", edits, added, spelling.edits)
+    told = f"{message} with `{wanted}=True`"
+    return unsafe(module, told, edits, added, spelling.edits, risk=_ROUNDED)
 
 
 def _in_lightning(module: Module, call: cst.Call) -> bool:

@@ -53,7 +53,13 @@ def _by_foreach(module: Module, loop: cst.For) -> Fix | None:
     if made is None:
         return None
     code, imports = made
-    return unsafe(module, "Replace the loop with `torch.foreach`", _instead_of(module, loop, code), imports)
+    return unsafe(
+        module,
+        "Replace the loop with `torch.foreach`",
+        _instead_of(module, loop, code),
+        imports,
+        risk="`torch.foreach` is in beta, and may change",
+    )
 
 
 def _needed_later(module: Module, loop: cst.For) -> bool:
@@ -89,7 +95,11 @@ def _average(module: Module, loop: cst.For) -> Fix | None:
         return None
     code = f"{spelling.text}({kept})({lists[target]}, {lists[source]}, None)"
     return unsafe(
-        module, f"Replace the loop with `{spelling.text}`", _instead_of(module, loop, code), spelling.edits
+        module,
+        f"Replace the loop with `{spelling.text}`",
+        _instead_of(module, loop, code),
+        spelling.edits,
+        risk="results change in the last digits, and both modules need the same parameters and dtypes",
     )
 
 
@@ -336,4 +346,10 @@ def _clip(module: Module, loop: cst.For) -> Fix | None:
     if limit is None or spelling is None:
         return None
     code = f"{spelling.text}({given}, {module.source(limit)})"
-    return unsafe(module, f"Replace the loop with `{code}`", _instead_of(module, loop, code), spelling.edits)
+    return unsafe(
+        module,
+        f"Replace the loop with `{code}`",
+        _instead_of(module, loop, code),
+        spelling.edits,
+        risk="parameters without a gradient are skipped",
+    )

@@ -100,7 +100,7 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
         yield Finding(
             off[0].node,
             "`benchmark = False` keeps cuDNN from autotuning these fixed-size convolutions; set it to `True`",
-            fix=unsafe(module, "Set it to `True`", replace(module, off[0].given, "True")),
+            fix=unsafe(module, "Set it to `True`", replace(module, off[0].given, "True"), risk=_CHOSEN),
             severity=WARNING,
         )
         return
@@ -111,7 +111,7 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     yield Finding(
         place,
         "cuDNN does not autotune the fixed-size convolutions; set `torch.backends.cudnn.benchmark = True`",
-        fix=unsafe(module, f"Set `{BENCHMARK} = True`", edits),
+        fix=unsafe(module, f"Set `{BENCHMARK} = True`", edits, risk=_CHOSEN),
         related=((training.backward, "the model is trained here"),),
     )
 
@@ -127,3 +127,6 @@ def _is_repeatable(module: Module) -> bool:
 def _spoken(module: Module) -> frozenset[str]:
     """Return the words of which the names and options of a file are made."""
     return frozenset(word for name in identifiers(module) | options(module) for word in words(name))
+
+
+_CHOSEN = "results change in the last digits, and differ from run to run with the algorithm chosen"

@@ -31,7 +31,8 @@ def in_two_steps(module: Module, call: cst.Call) -> Fix | None:
             return None
         steps = f"{composed.text}([{steps}])"
     edits = (Edit(module.tree.outer_span(call), steps),)
-    return unsafe(module, "Use `ToImage` and `ToDtype`", edits, number.edits)
+    risk = "the result is a `tv_tensors.Image`, and uint8 tensors are scaled as well"
+    return unsafe(module, "Use `ToImage` and `ToDtype`", edits, number.edits, risk=risk)
 
 
 def _in_compose(module: Module, call: cst.Call) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import replace, safe, unsafe
+from torchlint.fixes import graded, replace
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -85,11 +85,12 @@ def _fix(module: Module, call: cst.Call, legacy: Legacy) -> Fix | None:
     if any(arg.keyword is not None and arg.keyword.value == legacy.new for arg in call.args):
         return None
     hidden = any(arg.star for arg in call.args)
-    make = unsafe if hidden else safe
+    risk = "`*` or `**` may pass the new argument already" if hidden else None
     message = f"Use `{legacy.new}={legacy.code}`"
     if legacy.arg.keyword is not None:
         named = replace(module, legacy.arg.keyword, legacy.new)
-        return make(module, message, named, replace(module, legacy.arg.value, legacy.code))
+        return graded(module, message, named, replace(module, legacy.arg.value, legacy.code), risk=risk)
     if call.args[-1] is not legacy.arg and call.args[call.args.index(legacy.arg) + 1].keyword is None:
         return None
-    return make(module, message, replace(module, legacy.arg.value, f"{legacy.new}={legacy.code}"))
+    edits = replace(module, legacy.arg.value, f"{legacy.new}={legacy.code}")
+    return graded(module, message, edits, risk=risk)

@@ -94,7 +94,8 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     objects = not saves(module) and any(map(saves_objects, module.companions(*_SAVING)))
     if not objects and module.target.at_least("1.13"):
         edits = set_argument(module, call, "weights_only", "True")
-        fix = unsafe(module, "Pass `weights_only=True`", edits)
+        risk = "a checkpoint with objects of other classes, such as a whole model, no longer loads"
+        fix = unsafe(module, "Pass `weights_only=True`", edits, risk=risk)
     own = _resumes(module) or _is_named_as_saved(module, call) or _is_shipped(module, call)
     slight = "loads what the program itself saves" if own else None
     yield Finding(call, message, fix=fix, slight=slight, remedy=_OBJECTS if objects else None)

@@ -291,6 +291,9 @@ BATCH_ATTRIBUTES: Mapping[str, Result] = _listed("""
 """)
 """Attribute of the batches of torch_geometric, torchtext and their like → what it is, if no tensor."""
 
+MASKS_OF_NODES: Final = frozenset({"test_mask", "train_mask", "val_mask"})
+"""Attributes of the graphs of torch_geometric that say which nodes belong to a split: booleans."""
+
 DETACHED_ATTRIBUTES: Final = frozenset({"data", "grad"})
 """Attributes of a tensor that are tensors outside its graph (``grad`` unless it was made with
 ``create_graph=True``)."""

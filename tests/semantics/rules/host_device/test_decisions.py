@@ -5,7 +5,6 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from torchlint.diagnostics import Impact
 from torchlint.options import LintSettings
 from torchlint.rules.host_device import stakes
 from torchlint.rules.host_device.branch_on_tensor.rule import branch_on_tensor
@@ -94,8 +93,8 @@ def test_waits_of_decoding_are_worth_more() -> None:
     training, decoding = (
         call for call in module.tree.nodes(cst.Call) if module.source(call) in ("model(x.cuda())", "model(x)")
     )
-    assert stakes.slight(module, training) is Impact.LOW
-    assert stakes.slight(module, decoding) is Impact.HIGH
+    assert stakes.slight(module, training, stakes.NEEDED) == stakes.NEEDED
+    assert stakes.slight(module, decoding, stakes.NEEDED) is None
 
 
 def test_what_ends_a_generation_is_not_put_off_for_long() -> None:

@@ -250,7 +250,7 @@ def _stakes(program: str) -> list[Impact]:
     settings = LintSettings()
     module = model.build(SyntaxTree(program), settings)
     return [
-        finding.impact
+        Impact.HIGH if finding.slight is None else Impact.LOW
         for call in module.tree.nodes(cst.Call)
         if module.source(call).endswith((".item()", ".tolist()")) or module.source(call).startswith("bool(")
         for finding in item_in_hot_loop.check(call, module)

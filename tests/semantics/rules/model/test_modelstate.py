@@ -12,7 +12,7 @@ from textwrap import dedent
 import libcst as cst
 import pytest
 
-from torchlint.rules.model.modelstate import seen_whole, state_unobserved
+from torchlint.rules.model.bias_before_batch_norm.modelstate import seen_whole, state_unobserved
 from torchlint.semantics.module import Module
 
 HEAD = """

@@ -15,11 +15,11 @@ PROGRAMS = {
         class Net(nn.Module):
             def __init__(self, n, ks):
                 super().__init__()
-                self.a = [L(n), L(n)]  #: self.a = [L(n), L(n)] => hides=list,modules,known,plain
-                self.b = {k: L(n)}  #: self.b = {k: L(n)} => hides=dict,modules,known,plain
-                self.c = [ConvBlock(n)]  #: self.c = [ConvBlock(n)] => hides=list,modules,plain
-                self.d = [L(n), n]  #: self.d = [L(n), n] => hides=list,plain
-                self.e = []  #: self.e = [] => hides=list,modules,known
+                self.a = [L(n), L(n)]  #: self.a = [L(n), L(n)] => hides=list,modules
+                self.b = {k: L(n)}  #: self.b = {k: L(n)} => hides=dict,modules
+                self.c = [ConvBlock(n)]  #: self.c = [ConvBlock(n)] => hides=list,modules
+                self.d = [L(n), n]  #: self.d = [L(n), n] => hides=list
+                self.e = []  #: self.e = [] => hides=list,modules
                 self.e.append(L(n))
                 self.f = [Tokenizer(n)] * 2  #: self.f = [Tokenizer(n)] * 2 => hides=no
                 self.g = [nn.ReLU()]  #: self.g = [nn.ReLU()] => hides=no

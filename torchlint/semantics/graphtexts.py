@@ -1,4 +1,7 @@
-"""Where the text of a tensor is shown, which names its graph: ``tensor(0.7, grad_fn=<MeanBackward0>)``."""
+"""Where the text of a tensor is shown, which names its graph: ``tensor(0.7, grad_fn=<MeanBackward0>)``.
+
+So does a file in which a tensor is saved.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,20 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _CONTAINERS = (Kind.LIST, Kind.TUPLE, Kind.DICT)
+_SAVING = ("torch.save", "pickle.dump", "pickle.dumps")
 _AS_TEXT = re.compile(r"%[-+ #0-9.*]*[sra]")
 
 
 @remembered
 def texts_of_graphs(module: Module) -> list[cst.BaseExpression]:
-    """Return the expressions that are shown, and hold a tensor with its graph, in source order."""
+    """Return the expressions that are shown or saved, and hold a tensor with its graph, in source order."""
     carries = Backpropagation.of(module).carries_graph
-    return sorted(filter(carries, _as_texts(module)), key=module.tree.order.__getitem__)
+    saved = (c.args[0].value for c in module.tree.nodes(cst.Call) if c.args and _saves(module, c))
+    return sorted(filter(carries, (*_as_texts(module), *saved)), key=module.tree.order.__getitem__)
+
+
+def _saves(module: Module, call: cst.Call) -> bool:
+    return module.qualified(call.func) in _SAVING
 
 
 def _as_texts(module: Module) -> Iterator[cst.BaseExpression]:
