@@ -527,7 +527,7 @@ class SyntaxTree:
         return call if isinstance(call, cst.Call) else None
 
     def names_in(self, node: cst.CSTNode) -> set[str]:
-        """Return the names below a node, those of attributes included, as they are spelt."""
+        """Return the names in a node, those of attributes included, as they are spelt."""
         return {inner.value for inner in self.descendants(node) if isinstance(inner, cst.Name)}
 
     def within(self, outer: cst.CSTNode, nodes: Sequence[Node]) -> Sequence[Node]:

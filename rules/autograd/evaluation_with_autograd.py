@@ -251,7 +251,7 @@ def _names_attribute(module: Module, test: cst.BaseExpression, name: str) -> boo
     return any(
         (isinstance(node, cst.Attribute) and node.attr.value == name)
         or (isinstance(node, cst.SimpleString) and node.raw_value == name)
-        for node in (test, *module.tree.descendants(test))
+        for node in module.tree.descendants(test)
     )
 
 

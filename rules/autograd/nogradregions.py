@@ -810,7 +810,7 @@ class NoGradRegions(Part):
     @solved(False)
     def _is_random(self, node: cst.BaseExpression) -> bool:
         """Return whether random numbers, or a constant, are all that a value is made from."""
-        for inner in (node, *self.tree.descendants(node)):
+        for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Call):
                 made = self.module.qualified(inner.func) or ""
                 if made in FACTORIES or made.startswith("numpy.random."):
@@ -921,7 +921,7 @@ class NoGradRegions(Part):
         """
         if not self._other_frameworks:
             return False
-        names = {n.value for n in self.tree.descendants(function) if isinstance(n, cst.Name)}
+        names = self.tree.names_in(function)
         return not names.isdisjoint(self._other_frameworks)
 
     @cached_property

@@ -298,7 +298,7 @@ def _is_value(module: Module, node: cst.BaseExpression) -> bool:
         return False
     kind = module.value(node).kind
     if kind is Kind.UNKNOWN:
-        return not any(isinstance(part, cst.Call) for part in (node, *module.tree.descendants(node)))
+        return not any(isinstance(part, cst.Call) for part in module.tree.descendants(node))
     return kind in _VALUES and not places.computes(module, node)
 
 
@@ -310,11 +310,11 @@ def _guards(module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, .
     """
     if grad(module, test) is Grad.OFF:
         return False
-    parts = (test, *module.tree.descendants(test))
+    parts = module.tree.descendants(test)
     if any(_is_infinite(module, part) for part in parts):
         return True
     asked = {module.source(part) for part in parts if isinstance(part, cst.BaseExpression)}
-    divisors = (_divisor(part) for arm in arms for part in (arm, *module.tree.descendants(arm)))
+    divisors = (_divisor(part) for arm in arms for part in module.tree.descendants(arm))
     return any(divisor is not None and module.source(divisor) in asked for divisor in divisors)
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.semantics.api.families import DRAWING_LIBRARIES, WRITERS
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, word_of
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ def steps_environment(module: Module, call: cst.Call) -> bool:
     if not isinstance(call.func, cst.Attribute):
         return False
     owner = call.func.value
-    name = owner.attr.value if isinstance(owner, cst.Attribute) else getattr(owner, "value", "")
-    if not isinstance(name, str):
-        return False
+    name = word_of(owner)
     steps = call.func.attr.value in ("step", "step_async", "act") and _environment(name)
     if not steps and not ends(name, Role.ENVIRONMENT):
         return False

@@ -178,7 +178,7 @@ def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
         return False
     if module.flow.condition(part) is not None and _stays(module, part):
         return True
-    for each in (part, *module.tree.descendants(part)):
+    for each in module.tree.descendants(part):
         if isinstance(each, cst.Subscript):
             if mask_of(module, each) is not None and Fate.KEPT in fates(module, each):
                 return True

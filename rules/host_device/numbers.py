@@ -126,7 +126,7 @@ def _picked(module: Module, tensor: cst.BaseExpression) -> tuple[cst.BaseExpress
 
 
 def _names(module: Module, node: cst.CSTNode) -> set[str]:
-    return {part.value for part in (node, *module.tree.descendants(node)) if isinstance(part, cst.Name)}
+    return module.tree.names_in(node)
 
 
 def _written_in(module: Module, tensor: cst.BaseExpression, loop: cst.For) -> bool:

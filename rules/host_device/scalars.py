@@ -158,7 +158,7 @@ def _asked_for_new(call: cst.Call) -> cst.BaseExpression | None:
 @traced(Through.NOTHING)
 def _reads(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
     """Return whether a number comes from a tensor on the device."""
-    parts = (node, *module.tree.descendants(node))
+    parts = module.tree.descendants(node)
     read = any(isinstance(part, cst.Call) and conversion(module, part) is not None for part in parts)
     return True if read else None
 

@@ -165,7 +165,7 @@ def computes_on_selection(module: Module, assigned: cst.BaseExpression) -> bool:
     What is not element by element could not be computed on all of the tensor, for ``torch.where`` to choose.
     Nor does that choose from what a function makes of tensors that were selected before.
     """
-    parts = [assigned, *module.tree.descendants(assigned)]
+    parts = [*module.tree.descendants(assigned)]
     given = [
         binding.value
         for call in parts
@@ -217,7 +217,7 @@ def has_rows(module: Module, target: cst.Subscript, assigned: cst.BaseExpression
     return not any(
         isinstance(part, cst.Subscript) and masks & _indices(module, part)
         for each in given
-        for part in (each, *module.tree.descendants(each))
+        for part in module.tree.descendants(each)
     )
 
 
@@ -234,10 +234,10 @@ def guards(module: Module, target: cst.Subscript, assigned: cst.BaseExpression) 
     def selected(node: cst.CSTNode) -> bool:
         return any(
             isinstance(part, cst.Subscript) and masks & _indices(module, part)
-            for part in (node, *module.tree.descendants(node))
+            for part in module.tree.descendants(node)
         )
 
-    for part in (assigned, *module.tree.descendants(assigned)):
+    for part in module.tree.descendants(assigned):
         match part:
             case cst.BinaryOperation(operator=cst.Divide(), right=divisor) if selected(divisor):
                 return True

@@ -35,7 +35,7 @@ def suppresses(module: Module, loop: cst.While) -> bool:
 
     A loop that lowers scores, or averages boxes, does something else.
     """
-    asked = {part.value for part in module.tree.descendants(loop.test) if isinstance(part, cst.Name)}
+    asked = module.tree.names_in(loop.test)
     drops = False
     for node in module.tree.descendants(loop.body):
         match node:

@@ -137,7 +137,7 @@ def _slight(module: Module, made: Factory) -> str | None:
     sized = made.name.endswith("_like") or any(
         some(of_data(module, part))
         for each in made.call.args
-        for part in (each.value, *module.tree.descendants(each.value))
+        for part in module.tree.descendants(each.value)
         if isinstance(part, cst.BaseExpression)
     )
     return None if sized else "how often it runs is not known"

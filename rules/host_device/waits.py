@@ -222,7 +222,7 @@ def _reads_device(module: Module, test: cst.BaseExpression) -> bool:
     """Return whether it is ``if loss.item() < 0``:
     the decision waits as well where the number is read first, or has been.
     """
-    parts = [test, *module.tree.descendants(test)]
+    parts = [*module.tree.descendants(test)]
     return any(
         conversion(module, part) is not None
         if isinstance(part, cst.Call)

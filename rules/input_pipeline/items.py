@@ -116,7 +116,7 @@ def made_like(module: Module, call: cst.Call) -> str | None:
     """
     read: dict[str, set[str]] = {}
     for arg in call.args:
-        for node in (arg.value, *module.tree.descendants(arg.value)):
+        for node in module.tree.descendants(arg.value):
             if isinstance(node, cst.Attribute) and isinstance(node.value, (cst.Name, cst.Attribute)):
                 read.setdefault(module.source(node.value), set()).add(node.attr.value)
     return next((owner for owner, names in read.items() if "dataset" in names and names & _ARGUMENTS), None)

@@ -150,7 +150,7 @@ def _names_module(module: Module, target: cst.BaseExpression) -> bool:
     """Return whether one of the names that are deleted is that of a model."""
     return any(
         isinstance(part, cst.Name) and (module.value(part).kind is Kind.MODULE or names_model(part.value))
-        for part in (target, *module.tree.descendants(target))
+        for part in module.tree.descendants(target)
     )
 
 

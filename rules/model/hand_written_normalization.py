@@ -9,8 +9,8 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.constancy import same_later
-from torchlint.semantics.formulas import Normalization, argument, as_made, normalization
+from torchlint.semantics.constancy import same_later, unwritten
+from torchlint.semantics.formulas import Normalization, argument, as_assigned, normalization
 from torchlint.semantics.module import Module
 from torchlint.semantics.operations import operations_of
 from torchlint.semantics.releasechecks import ReleaseChecks
@@ -85,7 +85,8 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         return
     if known_to_author(module, node, function) or ReleaseChecks.of(module).over(node):
         return
-    if not as_made(module, found):
+    # Each step has to be what was computed, and of what it was: asked last, for it takes the longest.
+    if not all(unwritten(module, name) for name in found.names) or not as_assigned(module, found.names):
         return
     yield Finding(
         node,

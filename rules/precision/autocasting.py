@@ -117,7 +117,7 @@ def _turns_on_all(module: Module, test: cst.BaseExpression) -> bool:
     """Return whether a test asks for mixed precision or for a GPU, and for nothing else,
     going by its words.
     """
-    parts = (test, *module.tree.descendants(test))
+    parts = module.tree.descendants(test)
     names = [part.value for part in parts if isinstance(part, (cst.Name, cst.SimpleString))]
     asked = any(name == "__name__" or has(name, *_SWITCHES) for name in names)
     return asked and not any(has(name, *_OTHER_SWITCHES) or "dtype" in words(name) for name in names)
@@ -203,7 +203,7 @@ def _runs_as_called(module: Module, call: cst.Call) -> bool:
 def _asks_parameter(module: Module, test: cst.BaseExpression) -> bool:
     return any(
         any(b.kind is BindingKind.PARAMETER for b in module.bindings(name))
-        for name in (test, *module.tree.descendants(test))
+        for name in module.tree.descendants(test)
         if not (isinstance(name, cst.Name) and name.value == "self")
     )
 

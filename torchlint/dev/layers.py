@@ -122,7 +122,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     ),
     "calls and values": ("api", "calls", "classes", "dtypes", "tensordtypes", "values"),
     "inference": (
-        *("annotations", "callgraph", "clues", "comments", "evaluator", "identifiers", "inference"),
+        *("annotations", "callgraph", "clues", "comments", "evaluator", "inference"),
         *("library", "module"),
     ),
     "places and contexts": (
@@ -133,6 +133,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "evidence",
             "gradmode",
             "handedon",
+            "identifiers",
             "model",
             "origins",
             "phases",

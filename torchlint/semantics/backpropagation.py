@@ -24,7 +24,7 @@ from torchlint.semantics.origins import leads_outside
 from torchlint.semantics.reach import Reach
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sources import Path, Through, returns, some, traced
-from torchlint.semantics.spellings import last_name, start_of
+from torchlint.semantics.spellings import last_name, start_of, word_of
 from torchlint.semantics.values import Graph, Kind, item_of
 
 Place = Binding | str | cst.CSTNode
@@ -138,7 +138,7 @@ class Backpropagation(Part):
             hands_on = func.attr.value != "backward" or callee is not None or kind is Kind.ACCELERATOR
             losses = arguments if hands_on else () if arguments else (func.value,)
             return Backward(call, (func.value, *arguments), losses, self._retains(call))
-        if arguments and "scaler" in _last_word(func).lower() and module.callee(call) is None:
+        if arguments and "scaler" in word_of(func).lower() and module.callee(call) is None:
             # ``loss_scaler(loss, optimizer, ...)``: scales, backpropagates and steps.
             return Backward(call, arguments[:1], arguments[:1], False)
         return None
@@ -240,7 +240,7 @@ class Backpropagation(Part):
 
     def _trains_elsewhere(self, call: cst.Call, dotted: str) -> bool:
         """Return whether another file gets a module or an optimizer to train: ``fit(head, features)``."""
-        if not begins(_last_word(call.func), *_TRAINING) or self.module.callee(call) is not None:
+        if not begins(word_of(call.func), *_TRAINING) or self.module.callee(call) is not None:
             return False
         return not dotted.startswith("torch.") and any(
             self.module.value(argument.value).kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.PARAMETERS)
@@ -251,7 +251,7 @@ class Backpropagation(Part):
         """Return whether code out of sight wants gradients, by its name: ``adversary.perturb(images)``."""
         if not call.args or dotted.startswith("torch.") or self.module.callee(call) is not None:
             return False
-        func, last = call.func, _last_word(call.func)
+        func, last = call.func, word_of(call.func)
         owner = func.value if isinstance(func, cst.Attribute) else None
         if last.endswith("loss"):
             return False
@@ -412,8 +412,6 @@ class Backpropagation(Part):
                         containers.update(self.module.bindings(container))
                 case cst.Call():
                     found.update(self._compared(node))
-                case _:
-                    pass
         return frozenset(found), frozenset(containers)
 
     def _compared(self, call: cst.Call) -> tuple[Binding, ...]:
@@ -761,12 +759,6 @@ def _owner_name(iterable: cst.BaseExpression) -> str | None:
 def _wants_gradients(dotted: str) -> bool:
     """Return whether something of this full name asks for gradients, unlike what draws or reads."""
     return dotted.startswith(_PREPARATION_MODULES) and ".utils." not in dotted
-
-
-def _last_word(node: cst.BaseExpression) -> str:
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
 
 
 def may_be_no_tensor(module: Module, node: cst.BaseExpression) -> bool:

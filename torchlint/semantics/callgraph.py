@@ -262,8 +262,6 @@ class CallGraph:
                     chosen = self._attribute(self._value(owner.value), method.name.value)
                     if any(method in self._standing_in(self.run_by(one)) for one in chosen.each):
                         return call
-                case _:
-                    pass
         return None
 
     @remembered
@@ -611,8 +609,7 @@ class CallGraph:
 
     @remembered
     def applied(self, function: cst.FunctionDef) -> tuple[str, str] | None:
-        """Return the parameters of a function that applies one to the tensors in another,
-        however deep they lie.
+        """Return the parameters of which a function applies one to the tensors in the other, at any depth.
 
         ``apply(f, x)`` returns ``f(x)`` for a tensor, and for a container what it makes of its parts; or a
         function defined in it does so, which it hands ``x`` to.
@@ -620,19 +617,27 @@ class CallGraph:
         if not any(self._parameter_of(function, call.func) for call in self._returned_calls(function, True)):
             return None
         for call in self._returned_calls(function):
-            if (
-                len(call.args) == 1
-                and (given := self._parameter_of(function, call.args[0].value)) is not None
-            ):
-                if (applied := self._parameter_of(function, call.func)) is not None:
-                    return applied, given
-                inner = self.callee(call)
-                if isinstance(inner, cst.FunctionDef) and self.tree.contains(function, inner):
-                    for deeper in self._returned_calls(inner):
-                        applied = self._parameter_of(function, deeper.func)
-                        if applied is not None and len(deeper.args) == 1:
-                            if self._parameter_of(inner, deeper.args[0].value) is not None:
-                                return applied, given
+            given = self._given_alone(function, call)
+            if given is None:
+                continue
+            applied = self._parameter_of(function, call.func) or self._applied_within(function, call)
+            if applied is not None:
+                return applied, given
+        return None
+
+    def _given_alone(self, function: cst.FunctionDef, call: cst.Call) -> str | None:
+        """Return the parameter of a function that is the only argument of a call."""
+        return self._parameter_of(function, call.args[0].value) if len(call.args) == 1 else None
+
+    def _applied_within(self, function: cst.FunctionDef, call: cst.Call) -> str | None:
+        """Return the parameter of a function that one defined in it applies to what a call gives it."""
+        inner = self.callee(call)
+        if not isinstance(inner, cst.FunctionDef) or not self.tree.contains(function, inner):
+            return None
+        for deeper in self._returned_calls(inner):
+            applied = self._parameter_of(function, deeper.func)
+            if applied is not None and self._given_alone(inner, deeper) is not None:
+                return applied
         return None
 
     def _returned_calls(self, function: cst.FunctionDef, within: bool = False) -> Iterator[cst.Call]:

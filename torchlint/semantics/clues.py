@@ -289,8 +289,6 @@ class Clues:
                     spelt = dotted_text(owner)
                     if spelt is not None:
                         found.setdefault(spelt, set()).add(self.names.lookup(spelt, attribute))
-                case _:
-                    pass
         return found
 
     def _placed_in_place(self, uses: _Used) -> bool:
@@ -360,8 +358,6 @@ class Clues:
                     spelt = dotted_text(asked)
                     if spelt is not None and any(self.names.qualified(part) in _PICTURES for part in parts):
                         found.setdefault(spelt, set()).add(self.tree.enclosing(call, *_FUNCTIONS))
-                case _:
-                    pass
         return found
 
 

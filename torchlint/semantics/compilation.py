@@ -21,14 +21,13 @@ from torchlint.semantics.api.frameworks import COMPILERS
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.flow.guards import guards
-from torchlint.semantics.identifiers import setting_default, switch_default
+from torchlint.semantics.identifiers import outcome_by_default
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.reach import ways_in
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sources import Path, Source, Through, onward, sole, traced
 from torchlint.semantics.spellings import given_as, keywords, last_name, parts_of_display
-from torchlint.semantics.values import MISSING, Kind, Value
+from torchlint.semantics.values import Kind, Value
 
 Maker: TypeAlias = "cst.Call | cst.Decorator"
 
@@ -56,29 +55,11 @@ class Region:
 def compiled(module: Module, node: cst.CSTNode) -> bool:
     """Return whether a node is inside a function or module that ``torch.compile`` compiles by default."""
     region = Compilation.of(module).region(node)
-    return region is not None and not _only_on_request(module, region.maker)
-
-
-def _only_on_request(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a place runs only if somebody turns on a setting that is off by default."""
-    module = module.home(node)
-    return any(
-        sole(_default_outcome(module, guard.test)) is (not guard.holds) for guard in guards(module, node)
-    )
-
-
-@traced(Through.RETURNS | Through.PARAMETERS)
-def _default_outcome(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Return whether a setting counts as true, unless somebody sets it otherwise."""
-    if path or not isinstance(node, cst.BaseExpression):
-        return None
-    if isinstance(node, cst.Attribute):
-        default = setting_default(module, node)
-        if default is not None:
-            return onward(default)
-        return switch_default(module, node.attr.value)
-    constant = module.value(node).constant
-    return None if constant is MISSING else bool(constant)
+    if region is None:
+        return False
+    home = module.home(region.maker)
+    asked = guards(home, region.maker)
+    return not any(outcome_by_default(home, guard.test) is (not guard.holds) for guard in asked)
 
 
 class Compilation(Part):

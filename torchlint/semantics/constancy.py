@@ -20,7 +20,7 @@ from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, sinks
-from torchlint.semantics.spellings import start_of
+from torchlint.semantics.spellings import start_of, word_of
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def same_later(
         return True
     if not _follows(module, node, at):
         return False
-    if any(isinstance(part, _ONCE) for part in (node, *tree.descendants(node))):
+    if any(isinstance(part, _ONCE) for part in tree.descendants(node)):
         return False
     begin, end = 2 * tree.last(node), 2 * tree.order[at]
     around = [loop for loop in module.flow.loops(at) if isinstance(loop, COMPREHENSIONS)]
@@ -123,7 +123,7 @@ def _moment(module: Module, node: cst.CSTNode) -> int:
 
 def _reads(module: Module, node: cst.CSTNode) -> Iterator[cst.Name | cst.Attribute]:
     """Yield the variables that an expression reads, and the attributes."""
-    for part in (node, *module.tree.descendants(node)):
+    for part in module.tree.descendants(node):
         if isinstance(part, cst.Attribute):
             if module.qualified(part) is None:
                 yield part
@@ -157,7 +157,7 @@ class _Interval(NamedTuple):
     def in_order(self, node: cst.CSTNode) -> bool:
         """Return whether the calls of an expression may be made later than those that stand in between."""
         tree = self.module.tree
-        calls = [part for part in (node, *tree.descendants(node)) if isinstance(part, cst.Call)]
+        calls = [part for part in tree.descendants(node) if isinstance(part, cst.Call)]
         if not any(_acts(self.module, call) for call in calls):
             return True
         return not self._meets(_actions(self.module, self.function))
@@ -481,8 +481,6 @@ def _roots(module: Module, node: cst.BaseExpression) -> Iterator[Variable]:
                 waiting += [element.value for element in node.elements]
             case cst.Call():
                 waiting += _handed_on(module, node)
-            case _:
-                pass
 
 
 def _handed_on(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
@@ -540,8 +538,7 @@ def _actions(module: Module, function: Function | None) -> list[Change]:
 
 def _acts(module: Module, call: cst.Call) -> bool:
     func = call.func
-    last = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-    spelt = last.lower() if isinstance(last, str) else ""
+    spelt = word_of(func).lower()
     if any(word in spelt for word in _RANDOM) and spelt not in ("normalize", "layer_norm"):
         return True
     name = module.qualified(func)

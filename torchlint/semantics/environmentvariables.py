@@ -83,8 +83,6 @@ def _set(
                     value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=name))]
                 ) if module.qualified(owner) == "os.environ":
                     yield name, node.value
-                case _:
-                    pass
         return
     called = module.qualified(node.func)
     values = [argument.value for argument in node.args if argument.keyword is None and not argument.star]

@@ -205,7 +205,7 @@ class _Search:
                 continue
             if loop is self.iteration.loop:
                 return
-            targets = {n.value for n in self.tree.descendants(loop.target) if isinstance(n, cst.Name)}
+            targets = self.tree.names_in(loop.target)
             for branch in self.module.flow.branches(node, within=loop):
                 tested = self.tree.descendants(branch.test)
                 if any(isinstance(n, cst.Name) and n.value in targets for n in tested):
@@ -243,11 +243,7 @@ class _Search:
         loop = self.iteration.loop
         if self.module.flow.ends_loop(node, loop):
             return True
-        counters = (
-            {n.value for n in self.tree.descendants(loop.target) if isinstance(n, cst.Name)}
-            if isinstance(loop, cst.For)
-            else set()
-        )
+        counters = self.tree.names_in(loop.target) if isinstance(loop, cst.For) else set()
         # ``if i + 1 < len(loader): continue``
         return any(
             self._picks_one(decision.test, counters, otherwise=not decision.holds)

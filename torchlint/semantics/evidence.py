@@ -319,8 +319,6 @@ def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
                     for binding in bindings
                 ):
                     return True
-            case _:
-                pass
     return False
 
 

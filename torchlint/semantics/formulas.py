@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.constancy import same_later, unwritten
+from torchlint.semantics.constancy import same_later
 from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.operations import Operation, Operations, operations_of
 from torchlint.semantics.spellings import parts_of_display
@@ -118,7 +118,7 @@ def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
 def _names_curve(module: Module, node: cst.BaseExpression) -> bool:
     return any(
         isinstance(part, cst.Name) and any(curve in part.value.lower() for curve in CURVES)
-        for part in (node, *module.tree.descendants(node))
+        for part in module.tree.descendants(node)
     )
 
 
@@ -270,7 +270,7 @@ class Normalization:
         x: what is normalised.
         eps: what is added under the root.
         dimensions: over how many dimensions.
-        names: the names by which the steps are read, for `as_made`.
+        names: the names by which the steps are read, to ask whether these are what was computed.
         statements: the assignments that give names to the steps.
         cast: whether the squares are summed in another type than what is scaled.
         factors: what the result is multiplied with before the root divides it, such as the weight in
@@ -351,14 +351,6 @@ def _divided(
             yield left, (None, right)
 
 
-def as_made(module: Module, found: Normalization) -> bool:
-    """Return whether each step, where it is read, is still what was computed, and of what it was computed.
-
-    It takes longer to find out than everything else, and is asked last.
-    """
-    return all(unwritten(module, name) for name in found.names) and as_assigned(module, found.names)
-
-
 def _may_be_root(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a root is spelt here or where the name gets its value; a cheap test that comes first."""
     if isinstance(node, cst.Name):
@@ -370,7 +362,7 @@ def _may_be_root(module: Module, node: cst.BaseExpression) -> bool:
         (isinstance(part, cst.Name) and "sqrt" in part.value)
         or (isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Power))
         or (isinstance(part, cst.Name) and part.value == "pow")
-        for part in (node, *module.tree.descendants(node))
+        for part in module.tree.descendants(node)
     )
 
 

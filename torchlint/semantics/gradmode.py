@@ -346,8 +346,6 @@ class GradModes(Part):
                     if self._is_given(wrapped):
                         choices = (made.body, made.orelse) if isinstance(made, cst.IfExp) else (made,)
                         found.update(_CONTEXTS.get(self.names.qualified(each) or "") for each in choices)
-                case _:
-                    pass
         if not found:
             return None
         return found.pop() if len(found) == 1 else Grad.UNKNOWN

@@ -13,7 +13,9 @@ import libcst as cst
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Source, Through, onward, sole, traced
 from torchlint.semantics.spellings import keywords
+from torchlint.semantics.values import MISSING
 
 _OPTION = re.compile(r"-{0,2}[A-Za-z_][\w.-]{0,40}")
 
@@ -109,7 +111,25 @@ def option_default(module: Module, name: str) -> cst.BaseExpression | None:
     return found[0] if len(alike) == 1 else None
 
 
-def switch_default(module: Module, name: str) -> bool | None:
+def outcome_by_default(module: Module, test: cst.BaseExpression) -> bool | None:
+    """Return how a test of settings comes out unless somebody sets them otherwise; None if that is open."""
+    return sole(_outcome_by_default(module, test))
+
+
+@traced(Through.RETURNS | Through.PARAMETERS)
+def _outcome_by_default(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    if isinstance(node, cst.Param) and node.default is not None and not path:
+        return onward(node.default)  # nobody is seen to pass anything
+    if path or not isinstance(node, cst.BaseExpression):
+        return None
+    if isinstance(node, cst.Attribute):
+        default = setting_default(module, node)
+        return _switch_default(module, node.attr.value) if default is None else onward(default)
+    constant = module.value(node).constant
+    return None if constant is MISSING else bool(constant)
+
+
+def _switch_default(module: Module, name: str) -> bool | None:
     """Return what ``add_argument("--compile", action="store_true")`` says of an option that is not given.
 
     None if the program has no such option of that name, or some that differ.

@@ -477,8 +477,6 @@ class Inference:
                     method in results.TENSOR_METHODS and method not in _LEAVING and method[:4] != "new_"
                 ):
                     waiting.append(owner)
-                case _:
-                    pass
         return found
 
     def _of_project(self, bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
@@ -1073,8 +1071,6 @@ class Inference:
                 case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("cuda" | "to"))):
                     root = start_of(owner, cst.Attribute, cst.Subscript)
                     moved.update({root.value} & parameters if isinstance(root, cst.Name) else ())
-                case _:
-                    pass
         return bool(moved) and name not in moved
 
     # ------------------------------------------------------------------ attributes

@@ -22,7 +22,7 @@ from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.lexicon import Role, begins, ends, names_criterion
 from torchlint.semantics.names import dotted_text
-from torchlint.semantics.spellings import given_as, keywords, last_name, positional
+from torchlint.semantics.spellings import given_as, keywords, last_name, positional, word_of
 from torchlint.semantics.values import (
     BATCH,
     BOOL,
@@ -710,8 +710,8 @@ class Library:
             return BATCH.on(Device.CPU)
         if isinstance(func, cst.Attribute) and (given := self._unknown_method(node, func)) is not None:
             return given
-        spelt = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-        if isinstance(spelt, str) and names_criterion(spelt):
+        spelt = word_of(func)
+        if names_criterion(spelt):
             if begins(spelt, *MAKER_NAME):
                 return MODULE
             return self._tensor_result([self._value(a.value) for a in node.args], node)

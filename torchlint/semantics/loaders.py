@@ -263,7 +263,7 @@ class Loaders(Part):
         """Return where the batches of the loader made by ``call`` go, as far as the program shows it."""
         if self.only_sampled(call):
             return Destination.SAMPLE
-        if any(call in each._moved_on for each in self.movers):
+        if any(call in each.moved_on for each in self.movers):
             return Destination.ACCELERATOR
         if not any(call in each._looped_over or call in each._sampled for each in self._users):
             return Destination.ELSEWHERE if self._given_to_others(call) else Destination.HOST
@@ -301,20 +301,9 @@ class Loaders(Part):
         return [self, *map(Loaders.of, self.module.companions(*_MOVING))]
 
     @cached_property
-    def _moved_on(self) -> frozenset[cst.Call]:
+    def moved_on(self) -> frozenset[cst.Call]:
         """The loaders of which a part of a batch is moved to an accelerator."""
         sources = (self.copied_from(transfer) for transfer in self.transfers)
-        return frozenset(call for found in sources for call in found.calls)
-
-    def moved_as_copies(self, call: cst.Call) -> bool:
-        """Return whether only copies of batches, in memory of their own, are moved to an accelerator."""
-        moved = any(call in each._moved_on for each in self.movers)
-        return moved and not any(call in each.moved_in_place for each in self.movers)
-
-    @cached_property
-    def moved_in_place(self) -> frozenset[cst.Call]:
-        """The loaders of which a part of a batch may be moved out of the memory that it was loaded into."""
-        sources = (self.copied_from(transfer, Copying.PERHAPS) for transfer in self.transfers)
         return frozenset(call for found in sources for call in found.calls)
 
     @cached_property
@@ -855,7 +844,7 @@ def _is_over_epochs(
     if not _counts(module, loop) or _once(module, loop):
         return False
     # ``for i in range(3): for batch in loaders[i]`` goes through each once.
-    targets = {n.value for n in module.tree.descendants(loop.target) if isinstance(n, cst.Name)}
+    targets = module.tree.names_in(loop.target)
     return not any(isinstance(n, cst.Name) and n.value in targets for n in module.tree.descendants(iterated))
 
 

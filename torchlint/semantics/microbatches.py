@@ -193,7 +193,7 @@ class _Search:
     def _divisor(self, test: cst.BaseExpression, path: Path, hops: int) -> cst.BaseExpression | None:
         """Return ``n`` of ``i % n`` in a condition, in what its names are given, or at the caller."""
         home = self.module.home(test)
-        for node in (test, *home.tree.descendants(test)):
+        for node in home.tree.descendants(test):
             if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
                 return node.right
             if isinstance(node, cst.Name) and hops and home.names.is_read(node):

@@ -308,8 +308,6 @@ class Names:
                         self._bind(root, imported, BindingKind.IMPORT, imported=root)
             case cst.ImportFrom():
                 self._import_from(node)
-            case _:
-                pass
 
     def _import_from(self, node: cst.ImportFrom) -> None:
         base = "." * len(node.relative) + (_dotted(node.module) if node.module is not None else "")

@@ -384,7 +384,7 @@ class Operations:
     def _text(self, node: cst.CSTNode) -> list[object]:
         """Return what an expression is made of, without spaces and brackets around it."""
         found: list[object] = []
-        for part in (node, *self.tree.descendants(node)):
+        for part in self.tree.descendants(node):
             if isinstance(part, (cst.Name, cst.Integer, cst.Float, cst.SimpleString)):
                 found.append(part.value)
             elif isinstance(part, cst.Slice):
@@ -428,7 +428,7 @@ class Operations:
 
     def repeatable(self, node: cst.CSTNode) -> bool:
         """Return whether an expression gives the same twice: at most operations and sizes."""
-        for found in (node, *self.tree.descendants(node)):
+        for found in self.tree.descendants(node):
             if isinstance(found, (cst.NamedExpr, cst.Await, cst.Yield)):
                 return False
             if isinstance(found, cst.Attribute) and self._is_computed(found):

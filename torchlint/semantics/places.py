@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, TypeAlias
 
 import libcst as cst
@@ -29,7 +30,7 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, LOOPS, Function, Loop, iterable_of
+from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has, names_model
@@ -273,7 +274,7 @@ class Places(Part):
     def _models_of_round(self, loop: cst.For | cst.While) -> Iterator[str]:
         """Yield the names that stand for another model in each round of a loop."""
         if isinstance(loop, cst.For) and not self.loops(loop):
-            for part in (loop.target, *self.tree.descendants(loop.target)):
+            for part in self.tree.descendants(loop.target):
                 if isinstance(part, cst.Name) and names_model(part.value):
                     yield part.value
         for assignment in self.tree.nodes_within(loop.body, cst.Assign):
@@ -281,7 +282,7 @@ class Places(Part):
             if not isinstance(made, cst.Call) or self._holder(assignment) is not loop:
                 continue
             for target in assignment.targets:
-                for part in (target.target, *self.tree.descendants(target.target)):
+                for part in self.tree.descendants(target.target):
                     if isinstance(part, cst.Name) and self._is_made_anew(part, made, loop):
                         yield part.value
 
@@ -347,7 +348,14 @@ class Places(Part):
         held: dict[cst.CSTNode, tuple[list[cst.Call], list[Loop]]] = {}
         for call in self.tree.nodes(cst.Call):
             held.setdefault(self._holder(call), ([], []))[0].append(call)
-        loops: list[Loop] = self.tree.nodes(*LOOPS)
+        loops: Iterable[Loop] = chain(
+            self.tree.nodes(cst.For),
+            self.tree.nodes(cst.While),
+            self.tree.nodes(cst.ListComp),
+            self.tree.nodes(cst.SetComp),
+            self.tree.nodes(cst.DictComp),
+            self.tree.nodes(cst.GeneratorExp),
+        )
         for loop in loops:
             held.setdefault(self._holder(loop), ([], []))[1].append(loop)
         return held

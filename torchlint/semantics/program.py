@@ -32,6 +32,7 @@ from torchlint.semantics.layers import RETURNS_SELF, ReachedLayers
 from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.module import Part
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.sources import Path, Source, Through, onward, returns, traced
 from torchlint.semantics.spellings import last_name
@@ -453,17 +454,13 @@ class Program(Part):
 
     def _is_run(self, node: cst.CSTNode) -> bool:
         """Return whether running or importing the file gets to ``node``, by calls or functions handed on."""
-        waiting: list[cst.CSTNode] = [node]
-        seen: set[Function] = set()
-        for place in waiting:
-            function = self.module.function(place)
-            if function is None:
-                return True
-            if function in seen or len(seen) > 30:
-                continue
-            seen.add(function)
-            waiting.extend(self._uses(function))
-        return False
+        function = self.module.function(node)
+        return function is None or self._comes_to_run(function)
+
+    @solved(False)
+    def _comes_to_run(self, function: Function) -> bool:
+        """Return whether anything that runs calls a function, or hands it on."""
+        return any(map(self._is_run, self._uses(function)))
 
     def _uses(self, function: Function) -> Iterator[cst.CSTNode]:
         yield from self.module.callers(function)

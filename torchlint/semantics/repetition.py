@@ -36,7 +36,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Cause, Heat
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.serving import is_step, may_serve
-from torchlint.semantics.spellings import last_name, start_of
+from torchlint.semantics.spellings import last_name, start_of, word_of
 
 _LOOPS: frozenset[type] = frozenset(LOOPS)
 _BODIES: frozenset[type] = frozenset(FUNCTIONS)
@@ -291,8 +291,7 @@ class Repetition(Part):
         for definition in self.tree.nodes(cst.ClassDef):
             for base in definition.bases:
                 value = base.value.value if isinstance(base.value, cst.Subscript) else base.value
-                name = value.attr.value if isinstance(value, cst.Attribute) else getattr(value, "value", "")
-                below.setdefault(str(name), []).append(definition.name.value)
+                below.setdefault(word_of(value), []).append(definition.name.value)
         found: dict[str, list[str]] = {}
         for name in below:
             waiting, seen = [name], {name}

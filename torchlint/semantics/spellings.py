@@ -27,6 +27,11 @@ def last_name(node: cst.CSTNode) -> str | None:
             return None
 
 
+def word_of(node: cst.CSTNode) -> str:
+    """Return the last word of a name or of an attribute; nothing of any other expression."""
+    return last_name(node) or "" if isinstance(node, (cst.Name, cst.Attribute)) else ""
+
+
 def start_of(node: _Node, *links: type[cst.Attribute | cst.Subscript]) -> _Node:
     """Return what a chain of attributes or items starts from: ``start_of(a.b.c, cst.Attribute)`` is ``a``."""
     while isinstance(node, links):

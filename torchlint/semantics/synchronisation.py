@@ -154,6 +154,7 @@ def _unlinked(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _linked(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the tensor that a link of a chain hands on: ``x`` of ``x.data``, ``x.detach()``."""
     match node:
         case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name))) if name in _LINKS:
             return receiver
@@ -325,18 +326,13 @@ def _links(module: Module, node: cst.CSTNode) -> Iterator[cst.Call | cst.Attribu
         link: cst.CSTNode | None = module.tree.method_call(node)
         if link is None:
             link = module.tree.parent(node)
-            if not isinstance(link, cst.Attribute) or not _is_link(link):
+            if not isinstance(link, cst.Attribute) or _linked(link) is None:
                 return
         assert isinstance(link, (cst.Call, cst.Attribute))
         yield link
-        if not _is_link(link):
+        if _linked(link) is None:
             return
         node = link
-
-
-def _is_link(link: cst.Call | cst.Attribute) -> bool:
-    """Return whether a link of a chain gives the tensor in front of it: ``x.data``, ``x.detach()``."""
-    return last_name(link) == "data" if isinstance(link, cst.Attribute) else last_name(link) in _LINKS
 
 
 def _given_to_numpy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
@@ -409,7 +405,7 @@ def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:
             last_name(last) in _CONVERTING_METHODS or conversion(module, last) is not None
         ):
             return True
-    call = module.tree.call_given(last) if last is copy or _is_link(last) else None
+    call = module.tree.call_given(last) if last is copy or _linked(last) is not None else None
     return call is not None and conversion(module, call) is not None
 
 

@@ -20,7 +20,7 @@ from torchlint.semantics.attributes import SelfAttributes, part_of
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import LOOPS, Decision, Loop, written_truth
 from torchlint.semantics.flow.guards import Guard, concluded, implied, met
-from torchlint.semantics.identifiers import setting_default
+from torchlint.semantics.identifiers import outcome_by_default, setting_default
 from torchlint.semantics.lexicon import Role, asks, asks_for_accelerator, begins, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, dotted_text
@@ -98,7 +98,7 @@ class Throttling(Part):
         return bool(periods) and all(isinstance(period, int) and period <= _LEARNING for period in periods)
 
     def _periods_in(self, test: cst.BaseExpression) -> list[object]:
-        compared = [test, *self.tree.descendants(test)]
+        compared = [*self.tree.descendants(test)]
         counters = {spelt for part in compared if (spelt := dotted_text(part)) is not None}
         # ``self.step = (self.step + 1) % 4``: the counter that is compared starts over.
         around = self.module.function(test) or self.tree.root
@@ -434,7 +434,8 @@ class Throttling(Part):
             return None if self._is_on_by_default(flag, 0) else _DEBUGGING
         if _says_occasion(name):
             return _ALWAYS
-        return _ALWAYS if asks(name, Role.LOGGING, Role.DRAWING) and self._is_off_by_default(flag) else None
+        reports = asks(name, Role.LOGGING, Role.DRAWING)
+        return _ALWAYS if reports and outcome_by_default(self.module, flag) is False else None
 
     def _left_by(self, flag: cst.BaseExpression) -> Loop | None:
         """Return the loop that is left where a flag is true: ``if done: break``."""
@@ -488,7 +489,7 @@ class Throttling(Part):
         """Return whether the test of a branch reads an attribute of this name."""
         return isinstance(branch, cst.If) and any(
             isinstance(part, cst.Attribute) and part.attr.value == attribute
-            for part in (branch.test, *self.tree.descendants(branch.test))
+            for part in self.tree.descendants(branch.test)
         )
 
     @cached_property
@@ -506,12 +507,6 @@ class Throttling(Part):
         if defaults:
             return all(_number(default) > bound for default in defaults)
         return written_truth(flag) is True or (isinstance(constant, int) and constant > bound)
-
-    def _is_off_by_default(self, flag: cst.CSTNode) -> bool:
-        defaults = self._defaults(flag)
-        return bool(defaults) and all(
-            default is not None and written_truth(default) is False for default in defaults
-        )
 
     def _defaults(self, flag: cst.CSTNode) -> list[cst.BaseExpression | None]:
         """Return the defaults of a parameter; nothing for other variables."""
@@ -697,7 +692,7 @@ class Throttling(Part):
 
     def _asked_tables(self, branch: cst.If) -> Iterator[str]:
         """Yield the tables in which the test of a branch, or a variable that it asks, looks something up."""
-        parts = [branch.test, *self.tree.descendants(branch.test)]
+        parts = [*self.tree.descendants(branch.test)]
         asked = [part.value for part in parts if isinstance(part, cst.NamedExpr)]
         for part in parts:
             bindings = self.module.bindings(part)

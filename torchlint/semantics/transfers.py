@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, MOVES_TO_ACCELERATOR
 from torchlint.semantics.sources import Path, Through, some, traced
-from torchlint.semantics.spellings import given_as
+from torchlint.semantics.spellings import given_as, word_of
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
@@ -201,10 +201,8 @@ def _type_move(module: Module, call: cst.Call) -> Move | None:
 
 def _named_device(node: cst.BaseExpression) -> bool:
     """Return whether it has the name of a device: ``self.device``, ``dev``, ``get_device()``."""
-    if isinstance(node, cst.Call):
-        node = node.func
-    name = node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")
-    return isinstance(name, str) and (name in ("dev", "_dev") or name.strip("_").lower().endswith("device"))
+    name = word_of(node.func if isinstance(node, cst.Call) else node)
+    return name in ("dev", "_dev") or name.strip("_").lower().endswith("device")
 
 
 def _is_device(module: Module, node: cst.BaseExpression) -> bool:

@@ -222,7 +222,7 @@ def _is_new_each_time(module: Module, indices: cst.BaseExpression, hot: Hot) -> 
     looping = isinstance(hot.loop, (cst.For, cst.While))
     return any(
         (looping and module.tree.contains(hot.loop, binding.node)) or _is_worked_out(module, binding, indices)
-        for name in (indices, *module.tree.descendants(indices))
+        for name in module.tree.descendants(indices)
         if isinstance(name, cst.Name)
         for binding in module.bindings(name)
     )

@@ -217,7 +217,7 @@ def _catches_division(module: Module, operation: cst.CSTNode) -> bool:
     """
     caught = (h.type for h in module.tree.handlers(operation))
     return any(
-        t is None or any(last_name(each) in _ZERO_DIVISION for each in (t, *module.tree.descendants(t)))
+        t is None or any(last_name(each) in _ZERO_DIVISION for each in module.tree.descendants(t))
         for t in caught
     )
 

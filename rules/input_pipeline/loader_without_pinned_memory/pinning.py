@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.dependencies import cached_property
-from torchlint.semantics.loaders import CASTS, Loaders
+from torchlint.semantics.loaders import CASTS, Copying, Loaders
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.sources import (
     Path,
@@ -33,13 +33,27 @@ class Pinning(Part):
         super().__init__(module)
         self.loaders = Loaders.of(module)
 
+    def moved_as_copies(self, call: cst.Call) -> bool:
+        """Return whether only copies of batches, in memory of their own, are moved to an accelerator."""
+        return any(call in each.moved_on for each in self.loaders.movers) and not self._moved_in_place(call)
+
+    def _moved_in_place(self, call: cst.Call) -> bool:
+        """Return whether parts of a loader's batches may be moved out of the memory they were loaded into."""
+        return any(call in Pinning.of(each.module)._loaded_and_moved for each in self.loaders.movers)
+
+    @cached_property
+    def _loaded_and_moved(self) -> frozenset[cst.Call]:
+        """The loaders of which the file may move a part of a batch as it was loaded."""
+        sources = (self.loaders.copied_from(each, Copying.PERHAPS) for each in self.loaders.transfers)
+        return frozenset(call for found in sources for call in found.calls)
+
     def regroups_items(self, call: cst.Call) -> bool:
         """Return whether the ``collate_fn`` puts the parts of items into lists that are moved nowhere
         as they are.
 
         Tensors in a list would be pinned.
         """
-        if any(call in each.moved_in_place for each in self.loaders.movers):
+        if self._moved_in_place(call):
             return False
         collate = self.module.argument(call, "collate_fn").node
         function = self.module.value(collate).definition if collate is not None else None

@@ -89,7 +89,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if pinning.yields_own_objects(call) or pinning.yields_arrays(call) or pinning.regroups_items(call):
         return
-    if loaders.moved_as_copies(call):
+    if pinning.moved_as_copies(call):
         return
     if loaders.workers(call) == 0 and items.idle_workers(call):
         return  # It would be the training process that copies the batch once more.

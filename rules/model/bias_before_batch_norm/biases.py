@@ -136,7 +136,7 @@ class Biases(Part):
 
     def _definitions(self, node: cst.BaseExpression) -> Iterator[tuple[Binding, ...]]:
         """Yield the definitions of each name in an expression."""
-        for name in (node, *self.tree.descendants(node)):
+        for name in self.tree.descendants(node):
             if isinstance(name, cst.Name) and (bindings := self.names.bindings(name)):
                 yield bindings
 

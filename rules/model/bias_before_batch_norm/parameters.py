@@ -17,6 +17,7 @@ from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Through, onward, traced
+from torchlint.semantics.spellings import word_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -76,7 +77,7 @@ class _Parameters:
     def told_apart(self) -> bool:
         for call in self.tree.nodes(cst.Call):
             func = call.func
-            name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+            name = word_of(func)
             if name in _OBSERVING:
                 return True
             if not isinstance(func, cst.Attribute) or self._is_foreign(func.value):
@@ -120,7 +121,7 @@ class _Parameters:
 
     def _tells_as_argument(self, use: Use) -> Verdict[bool]:
         func = use.call.func
-        name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+        name = word_of(func)
         if name in _TELLING:
             return True
         if name == "zip":
@@ -152,7 +153,7 @@ class _Parameters:
                     if not _of(self.module, total, names) and _of(self.module, node.value, names):
                         return True
                 case cst.Call(func=func):
-                    word = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+                    word = word_of(func)
                     owner = func.value if isinstance(func, cst.Attribute) else None
                     if word in _KEEPING and not (owner is not None and _of(self.module, owner, names)):
                         shown = names | told if word not in ("append", "extend", "add", "insert") else names

@@ -444,7 +444,7 @@ def _multiplies_keys(module: Module, found: Attention) -> bool:
 
 def _is_table(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether an operand is the weight of a layer or of an embedding: a classifier, not attention."""
-    for found in (node, *module.tree.descendants(node)):
+    for found in module.tree.descendants(node):
         if isinstance(found, cst.Attribute) and found.attr.value == "weight":
             return True
     return False
@@ -857,7 +857,7 @@ def _unless_none(module: Module, step: Step, mask: cst.BaseExpression) -> str | 
             left=cst.Name() as asked,
             comparisons=[cst.ComparisonTarget(operator=cst.IsNot(), comparator=cst.Name("None"))],
         ):
-            names = {n.value for n in (mask, *module.tree.descendants(mask)) if isinstance(n, cst.Name)}
+            names = module.tree.names_in(mask)
             if asked.value not in names:
                 return None
             if step.kind == "add":

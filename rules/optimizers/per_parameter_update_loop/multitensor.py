@@ -267,7 +267,7 @@ class _Mixing:
 
     def _is_share(self, node: cst.BaseExpression) -> bool:
         """Return whether an expression can be a number, and depends on nothing that the loop visits."""
-        inside = {inner.value for inner in self.module.tree.descendants(node) if isinstance(inner, cst.Name)}
+        inside = self.module.tree.names_in(node)
         return self.module.value(node).kind is not Kind.TENSOR and not inside & self.names
 
     def _rest(self, node: cst.BaseExpression) -> str | None:

@@ -116,7 +116,7 @@ def update_loop(module: Module, loop: cst.For) -> UpdateLoop | None:
 
 def _over_arrays(module: Module, loop: cst.For) -> bool:
     """Return whether a loop goes over arrays of NumPy, or over a list of some beside others."""
-    parts = (loop.target, *module.tree.descendants(loop.target))
+    parts = module.tree.descendants(loop.target)
     return any(isinstance(part, cst.Name) and module.value(part).kind is Kind.NDARRAY for part in parts)
 
 
@@ -361,7 +361,7 @@ class _Body:
                     self._bind(parts[-1], iterable.args[0].value)
                     return
                 for index, part in enumerate(parts):
-                    names = {n.value for n in self.module.tree.descendants(part) if isinstance(n, cst.Name)}
+                    names = self.module.tree.names_in(part)
                     (self.keys if index == 0 and len(parts) > 1 else self.tensors).update(names)
             case _:
                 pass
@@ -753,7 +753,7 @@ class _Body:
             isinstance(node, cst.Name) and has(node.value, Role.RANDOMNESS)
             for value in given
             for part in self._parts(value)
-            for node in (part, *self.module.tree.descendants(part))
+            for node in self.module.tree.descendants(part)
         )
 
 

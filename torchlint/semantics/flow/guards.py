@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 import libcst as cst
 
 from torchlint.semantics.flow.control import ControlFlow
-from torchlint.semantics.names import BindingKind, Names
+from torchlint.semantics.names import Names
 from torchlint.syntax import SyntaxTree, alike
 
 Fact = TypeVar("Fact")
@@ -145,12 +145,8 @@ def _sides(test: cst.BooleanOperation) -> Iterator[cst.BaseExpression]:
 
 def _named_test(module: Program, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return the test whose outcome a variable has: ``has_bias = conv.bias is not None``."""
-    if not isinstance(node, cst.Name):
-        return None
-    bindings = module.names.bindings(node)
-    if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
-        return None
-    value = bindings[0].value
+    binding = module.names.assignment(node)
+    value = binding.value if binding is not None else None
     return value if isinstance(value, _TESTS) or (value is not None and _is_spelt_out(value)) else None
 
 
@@ -172,8 +168,8 @@ def unchanged(module: Program, tested: cst.BaseExpression, later: cst.BaseExpres
     if not alike(tested, later):
         return False
     order = module.tree.order
-    ours = [n for n in (tested, *module.tree.descendants(tested)) if isinstance(n, (cst.Name, cst.Attribute))]
-    theirs = [n for n in (later, *module.tree.descendants(later)) if isinstance(n, (cst.Name, cst.Attribute))]
+    ours = [n for n in module.tree.descendants(tested) if isinstance(n, (cst.Name, cst.Attribute))]
+    theirs = [n for n in module.tree.descendants(later) if isinstance(n, (cst.Name, cst.Attribute))]
     for one, other in zip(ours, theirs, strict=True):
         if isinstance(one, cst.Attribute):
             set_at = (order[b.target] for b in module.names.attributes.get(one.attr.value, ()))
