@@ -164,7 +164,7 @@ class NoGradRegions(Part):
             return None
         region = self._region(call, function)
         if region is None:
-            return self._of_dropped(call) if self._trains else None
+            return self._of_dropped(call) if self._trains_in_program else None
         for part in region.statements if region.function is None else (region.function.body,):
             for inner in self.tree.descendants(part):
                 if isinstance(inner, cst.Call) and self._evaluates(inner):
@@ -322,7 +322,7 @@ class NoGradRegions(Part):
     @remembered
     def _drops_all(self, function: cst.FunctionDef) -> bool:
         """Return whether a function computes nothing with a graph that it uses, stores or hands out."""
-        nodes = self.tree.descendants(function.body)
+        nodes = list(self.tree.descendants(function.body))
         if Backpropagation.of(self.module).computes_gradients(function.body):
             return False
         if any(map(self._writes_tensor, nodes)) or not all(map(self._returns_data, nodes)):
@@ -335,8 +335,14 @@ class NoGradRegions(Part):
         if not isinstance(node, cst.Return) or node.value is None:
             return not isinstance(node, cst.Yield)
         parts = [e.value for e in node.value.elements] if isinstance(node.value, cst.Tuple) else [node.value]
-        values = map(self.module.value, parts)
-        return all(self._is_of_host(v) or (v.tensorlike and v.graph is Graph.DETACHED) for v in values)
+        return all(map(self._is_data, parts))
+
+    def _is_data(self, node: cst.BaseExpression) -> bool:
+        """Return whether a value is of the host, without a graph, or a container of such values."""
+        value = self.module.value(node)
+        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
+            return not Backpropagation.of(self.module).carries_graph(node)
+        return self._is_of_host(value) or (value.tensorlike and value.graph is Graph.DETACHED)
 
     def _calls_of(self, function: cst.FunctionDef) -> Sequence[cst.Call]:
         return self.tree.nodes_within(function.body, cst.Call)

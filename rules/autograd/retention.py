@@ -258,7 +258,7 @@ def _differs(module: Module, key: cst.BaseExpression, step: cst.CSTNode | None =
     """
     if module.value(key).constant is not MISSING:
         return False
-    parts = module.tree.descendants(key)
+    parts = list(module.tree.descendants(key))
     if any(isinstance(part, (cst.Call, cst.Attribute)) for part in parts):
         return True
     if step is None:

@@ -310,7 +310,7 @@ def _guards(module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, .
     """
     if grad(module, test) is Grad.OFF:
         return False
-    parts = module.tree.descendants(test)
+    parts = list(module.tree.descendants(test))
     if any(_is_infinite(module, part) for part in parts):
         return True
     asked = {module.source(part) for part in parts if isinstance(part, cst.BaseExpression)}

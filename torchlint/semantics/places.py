@@ -958,7 +958,7 @@ class Places(Part):
             return
         callers = self.module.callers(function)
         for call in callers:
-            drawing = self._drawn_from.get(call) if streaming else None
+            drawing = self._drawing(call) if streaming else None
             yield call, call if drawing is None else drawing.target
         if isinstance(function, cst.Lambda):
             if self._is_applied(function):
@@ -984,6 +984,10 @@ class Places(Part):
             for call in graph.asked_of_models(function):
                 if self.served(call):
                     yield call, call
+
+    def _drawing(self, call: cst.Call) -> cst.For | None:
+        """Return the loop that draws from what a call gives, which may stand in another file."""
+        return self._drawn_from.get(call)
 
     @cached_property
     def _drawn_from(self) -> dict[cst.BaseExpression, cst.For]:
