@@ -164,7 +164,7 @@ class NoGradRegions(Part):
             return None
         region = self._region(call, function)
         if region is None:
-            return self._of_dropped(call) if self._trains_in_program else None
+            return self._of_dropped(call) if self._trains else None
         for part in region.statements if region.function is None else (region.function.body,):
             for inner in self.tree.descendants(part):
                 if isinstance(inner, cst.Call) and self._evaluates(inner):
