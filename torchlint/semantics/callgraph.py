@@ -564,7 +564,9 @@ class CallGraph:
 
     def laid_out(self, call: cst.Call, function: Function) -> list[calls.BoundCall]:
         """Return a call bound to a function, once for each way to fill the stars that it hands on."""
-        held = self.held_by_stars(call, function)
+        # One answer for all functions that a call names: only what is handed on may be ruled out.
+        handed = any(run.call is call for run in self.handed_on(function))
+        held = self.held_by_stars(call, function if handed else None)
         if not held or self._value(call.func).presets:
             return [self.bound_to(call, function)]
         return [self.run_with(call, function, each) for each in held]
