@@ -16,6 +16,7 @@ import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -161,7 +162,8 @@ def _source(reading: Reading, sources: dict[str, list[Path]]) -> Path | None:
     wanted = PurePosixPath(reading.place.rpartition(":")[0]).parts[::-1]
 
     def alike(path: Path) -> int:
-        return next((i for i, (a, b) in enumerate(zip(path.parts[::-1], wanted, strict=False)) if a != b), 99)
+        pairs = zip(path.parts[::-1], wanted, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     return max(sources.get(wanted[0], ()), key=alike, default=None) if wanted else None
 

@@ -14,7 +14,6 @@ from torchlint.diagnostics import Frequency
 from torchlint.semantics import places
 from torchlint.semantics.comments import Topic, says, speaks_of
 from torchlint.semantics.dimensions import has_no_dimension
-from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import BindingKind
@@ -56,15 +55,9 @@ def _answers_evaluation(module: Module, node: cst.CSTNode) -> bool:
     for them all.
     """
     hot = places.hot(module, node)
-    if hot is None or not hot.path or not all(map(_goes_through_entries, module.flow.loops(node))):
+    if hot is None or not hot.path or not all(map(places.over_entries, module.flow.loops(node))):
         return False
     return frequency(module, node) is Frequency.BATCH
-
-
-def _goes_through_entries(loop: Loop) -> bool:
-    """Return whether a loop or comprehension goes through the entries of a dict."""
-    iterable = iterable_of(loop)
-    return isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys")
 
 
 def _only_without(module: Module, node: cst.CSTNode) -> bool:

@@ -476,10 +476,8 @@ class Places(Part):
 
     def _over_several(self, loop: Loop) -> bool:
         """Return whether the loop goes through several loaders, and not through the batches of one."""
-        iterable = iterable_of(loop)
-        if isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys"):
-            return True
-        return any((last_name(part) or "").endswith("loaders") for part in iterated(iterable))
+        parts = iterated(iterable_of(loop))
+        return over_entries(loop) or any((last_name(part) or "").endswith("loaders") for part in parts)
 
     @solved(False)
     def _is_loader(self, node: cst.BaseExpression) -> bool:
@@ -1123,6 +1121,12 @@ def _target_name(target: cst.BaseExpression) -> str | None:
 def _is_written_out(loop: Loop) -> bool:
     """Return whether a loop stands for statements that are alike: ``for model in (net, ema):``."""
     return isinstance(loop, cst.For) and isinstance(loop.iter, (cst.Tuple, cst.List))
+
+
+def over_entries(loop: Loop) -> bool:
+    """Return whether a loop or comprehension goes through the entries of a dict: ``for k, v in d.items()``."""
+    iterable = iterable_of(loop)
+    return isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys")
 
 
 def iterated(node: cst.BaseExpression | None) -> Iterator[cst.BaseExpression]:
