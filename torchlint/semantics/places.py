@@ -1124,7 +1124,7 @@ def _is_written_out(loop: Loop) -> bool:
 
 
 def over_entries(loop: Loop) -> bool:
-    """Return whether a loop or comprehension goes through the entries of a dict: ``for k, v in d.items()``."""
+    """Return whether a loop goes through the entries of a dict: ``for key, value in losses.items()``."""
     iterable = iterable_of(loop)
     return isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys")
 
