@@ -637,6 +637,18 @@ def conditions_of_numbers(n: int) -> str:
 
 
 @shape(50)
+def handed_everywhere(n: int) -> str:
+    """One function that each of many hands on to two others, with another word."""
+    steps = "".join(
+        f"def step_{i}(f, name):\n"
+        f"    near = step_{(i + 1) % n}(f, 'next {i}') if name else f(name)\n"
+        f"    return near or step_{(7 * i + 3) % n}(f, 'far {i}')\n\n\n"
+        for i in range(n)
+    )
+    return steps + _training("        step_0(lambda name: loss.item(), 'begin')\n")
+
+
+@shape(50)
 def elif_of_tensors(n: int) -> str:
     """One long chain of ``elif`` that asks tensors, and computes with what the branches leave."""
     branch = "elif loss > $:\n    out = out * $\n    weight = torch.full((3,), $, device=device)\n"

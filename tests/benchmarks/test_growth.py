@@ -36,6 +36,7 @@ SIZES = {
     "comprehensions": 8,
     "training_functions": 5,
     "chain_of_calls": 20,
+    "handed_everywhere": 4,
     "chain_of_results": 15,
     "callers_of_one_function": 12,
     "lambdas": 8,

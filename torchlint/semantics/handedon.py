@@ -19,6 +19,7 @@ import libcst as cst
 
 from torchlint.semantics.api.frameworks import COMPILERS
 from torchlint.semantics.callgraph import Run
+from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import (
@@ -70,7 +71,10 @@ class _Way:
 
 @remembered
 def handed_on(module: Module, function: Function) -> tuple[Run, ...]:
-    """Return the calls that may run a function which they do not name, in source order."""
+    """Return the calls that may run a function which they do not name, in source order.
+
+    Nothing for one that goes more than `MANY` ways: who hands it to everything tells nothing of it.
+    """
     found: dict[cst.Call, Run] = {}
     makers = {_outermost(module, each) for _, each in _decorating(module, function)}
     for way in _begin(module, function):
@@ -88,6 +92,8 @@ def _runs(module: Module, start: cst.BaseExpression | Binding, way: _Way) -> tup
     found: dict[cst.Call, Run] = {}
     waiting, seen = deque([way]), {way}
     while waiting:
+        if len(seen) > MANY:
+            return ()
         way = waiting.popleft()
         uses = verdicts(module, way.standing, _judge)
         for use in sorted(uses, key=lambda use: module.tree.order[use.node]):
