@@ -536,6 +536,37 @@ def test_stray_modules_above_a_project_are_no_part_of_it(
         assert (project.root, project.files) == (train.parent, (train, helper))
 
 
+def test_a_package_among_many_is_a_project_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the folder above it has too many folders, as that of all that is installed."""
+    monkeypatch.setattr(layout, "MOST_FOLDERS_UNMARKED", 5)
+    for number in range(6):
+        lay(tmp_path, {f"package{number}/__init__.py": "", f"package{number}/parts/__init__.py": ""})
+    (tmp_path / "package0-1.0.dist-info").mkdir()
+    package = tmp_path / "package0"
+    layouts = Layouts(lambda _: Options())
+    found = layouts.of(package / "parts" / "__init__.py")
+    assert found is not None
+    assert found is layouts.of(package / "__init__.py")
+    assert (found.root, found.files) == (package, (package / "__init__.py", package / "parts" / "__init__.py"))
+    assert found.library
+    assert not layouts.given_up
+
+
+def test_a_package_among_many_knows_its_files_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is imported from the folder above it, which is not looked at."""
+    monkeypatch.setattr(layout, "MOST_FOLDERS_UNMARKED", 2)
+    for number in range(3):
+        (tmp_path / f"other{number}").mkdir()
+    train = MATCHING.replace("from helpers", "from package.helpers")
+    report = "def report(loss):\n    print(loss.item())\n"
+    lay(tmp_path, {"package/__init__.py": "", "package/train.py": train, "package/helpers.py": report})
+    assert "helpers.py:2:" in lint("--select", "TL202", "--output-format", "concise", tmp_path / "package")
+
+
 MATCHING = """\
     import torch
     from helpers import report

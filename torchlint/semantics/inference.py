@@ -63,6 +63,7 @@ from torchlint.semantics.values import (
     DTYPE,
     MISSING,
     MODULE,
+    MOST_ALTERNATIVES,
     NDARRAY,
     NONE,
     NUMBER,
@@ -279,9 +280,27 @@ class Inference:
                 for e in node.elements
             ]
             return Value(kind, item=join(items), origin=node)
-        if len(node.elements) > 64:
+        if self._is_registry([element.value for element in node.elements]):
+            return Value(kind, item=UNKNOWN, origin=node)
+        if len(node.elements) > MANY:
             return Value(kind, item=solid(self.value(node.elements[0].value)), origin=node)
         return Value(kind, elements=tuple(solid(self.value(e.value)) for e in node.elements), origin=node)
+
+    def _is_registry(self, entries: Sequence[cst.BaseExpression]) -> bool:
+        """Return whether so many entries are of other files that their join would tell nothing."""
+        if self.names.link is None or len(entries) <= MOST_ALTERNATIVES:
+            return False
+        return sum(map(self._is_of_another_file, entries)) > MOST_ALTERNATIVES
+
+    def _is_of_another_file(self, entry: cst.BaseExpression) -> bool:
+        """Return whether an entry, or a part of a pair, is what an import brings from the project."""
+        if isinstance(entry, cst.Tuple):
+            return any(self._is_of_another_file(element.value) for element in entry.elements)
+        link = self.names.link
+        return link is not None and any(
+            binding.kind is BindingKind.IMPORT and link.defines(self.names, binding)
+            for binding in self.names.bindings(entry)
+        )
 
     def _unary(self, node: cst.UnaryOperation) -> Value:
         operand = self.value(node.expression)
@@ -377,9 +396,24 @@ class Inference:
             return shown.on(unknown.device) if unknown.device is not Device.UNKNOWN else shown
         if unknown.device is Device.UNKNOWN and says_host(node.value):
             return unknown.on(Device.CPU)
+        if all(map(self._is_tensor_parameter, bindings)):
+            return TENSOR.on(unknown.device)
         if all(map(self._open, bindings)):
             return self._merge_device(self.clues.by_name(node.value, node, unknown), unknown)
         return unknown
+
+    def _is_tensor_parameter(self, binding: Binding) -> bool:
+        """Return whether the use of a parameter shows that it is a tensor, or None.
+
+        What has several dimensions may be an array as well, but hardly in the methods of a module.
+        """
+        if binding.kind is not BindingKind.PARAMETER:
+            return False
+        if self.clues.given_to_torch(binding):
+            return True
+        owner = self.classes.owner(binding.scope.node)
+        is_method = owner is not None and self.classes.info(owner).kind is Kind.MODULE
+        return is_method and self.clues.has_dimensions(binding)
 
     def _tensor_by_use(self, node: cst.Name, bindings: tuple[Binding, ...], found: Value) -> Value:
         """Return a tensor or batch with what its use and its name say of its kind and its place."""

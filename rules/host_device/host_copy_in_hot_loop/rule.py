@@ -132,8 +132,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers)
     """
-    tensor = host_copy(module, call) if may_repeat(module, call) else None
-    hot = waiting_place(module, call) if tensor is not None else None
+    # Where a tensor goes may be for callers of callers to say: whether anybody waits there is asked first.
+    hot = waiting_place(module, call) if may_repeat(module, call) else None
+    tensor = host_copy(module, call) if hot is not None else None
     if tensor is None or hot is None or offloads(module, call):
         return
     if after_a_decision(module, call) or after_a_guard(module, call) or returns_to_device(module, call):
