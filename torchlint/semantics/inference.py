@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -707,11 +708,11 @@ class Inference:
         return value if value.known else other
 
     def _filled(self, node: cst.Name, bindings: Sequence[Binding], value: Value) -> Value:
-        """Return a list that starts empty, with what is appended to it."""
-        if value.kind is not Kind.LIST or value.item is not None or value.elements:
+        """Return a list that starts empty, or with None in each place, with what is put into it."""
+        if value.kind is not Kind.LIST or not _is_vacant(value):
             return value
         if not all(
-            isinstance(b.value, (cst.List, cst.Call))
+            isinstance(b.value, (cst.List, cst.ListComp, cst.BinaryOperation, cst.Call))
             or (isinstance(b.value, cst.Tuple) and b.path)  # ``losses, scores = [], []``
             or b.kind is BindingKind.AUGMENT
             for b in bindings
@@ -734,9 +735,20 @@ class Inference:
 
     @remembered
     def _appended_to(self, binding: Binding) -> list[cst.BaseExpression]:
-        """Return what is appended to the list that a definition may stand for, in source order."""
-        found = map(self.appended, self.names.uses(binding))
+        """Return what is put into the list that a definition may stand for, in source order."""
+        found = map(self._put, self.names.uses(binding))
         return [item for item in found if item is not None]
+
+    def _put(self, read: cst.CSTNode) -> cst.BaseExpression | None:
+        """Return the expression ``x`` when ``read`` is the list in ``read.append(x)`` or ``read[i] = x``."""
+        match [*islice(self.tree.ancestors(read), 3)]:
+            case [
+                cst.Subscript(value=held, slice=[cst.SubscriptElement(slice=cst.Index())]),
+                cst.AssignTarget(),
+                cst.Assign(value=stored),
+            ] if held is read:
+                return stored
+        return self.appended(read)
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
         """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``."""
@@ -1430,10 +1442,10 @@ class Inference:
 
     def _with_items(self, info: ClassInfo, attr: str, held: Value) -> Value:
         """Return a list, or a container of layers, that starts empty, with the layers, functions or objects
-        that the methods of a class append to it.
+        that the methods of a class put into it, or with what they keep in host memory.
         """
         container = held.kind is Kind.LIST or held.cls in MODULE_CONTAINERS
-        if not container or held.item is not None or held.elements:
+        if not container or not _is_vacant(held):
             return held
         lineage = {ancestor.node for ancestor in info.lineage}
         fillings = self._fillings.get(attr, ())
@@ -1443,18 +1455,19 @@ class Inference:
             return held
         items = join(map(self.value, appended))
         kinds = _CALLED if held.kind is Kind.LIST else (Kind.MODULE,)
-        known = items is not BOTTOM and items.kind in kinds
+        on_host = held.kind is Kind.LIST and (items.kind is Kind.NUMBER or items.device is Device.CPU)
+        known = items is not BOTTOM and (items.kind in kinds or on_host)
         return held._replace(item=items, elements=None) if known else held
 
     def _inserted(self, read: cst.Attribute) -> cst.BaseExpression | None:
-        """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``
+        """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``, ``read[i] = x``
         or ``read.insert(0, x)``.
         """
         call = self.tree.parent(self.tree.parents[read])
         match call:
             case cst.Call(func=cst.Attribute(attr=cst.Name("insert")), args=[_, inserted]):
                 return inserted.value
-        return self.appended(read)
+        return self._put(read)
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
         """Return what the assignments to an attribute, one of which does more than add to it, make of it."""
@@ -1564,8 +1577,16 @@ class Inference:
 
     @cached_property
     def _fillings(self) -> dict[str, list[cst.Attribute]]:
-        """By name: the attributes of ``self`` to which a call adds layers: ``self.layers.append``."""
+        """By name: the attributes of ``self`` to which a call adds layers, as ``self.layers.append``, or in
+        which a place is set: ``self.losses[i] = x``.
+        """
         found: dict[str, list[cst.Attribute]] = {}
+        for each in self.tree.nodes(cst.AssignTarget):
+            match each.target:
+                case cst.Subscript(
+                    value=cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)) as filled
+                ):
+                    found.setdefault(name, []).append(filled)
         for call in self.tree.nodes(cst.Call):
             match call.func:
                 case cst.Attribute(
@@ -2199,6 +2220,12 @@ def _with_each(structure: Value, result: Value) -> Value:
 def _is_empty_table(value: Value) -> bool:
     """Return whether a dict starts without items."""
     return value.kind is Kind.DICT and value.item is None and not value.fields and value.origin is not None
+
+
+def _is_vacant(value: Value) -> bool:
+    """Return whether a list starts without items, or with None in each place."""
+    held = value.elements if value.elements is not None else (value.item,) if value.item is not None else ()
+    return all(each.kind is Kind.NONE for each in held)
 
 
 def _is_empty(node: cst.BaseExpression) -> bool:

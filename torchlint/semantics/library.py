@@ -438,6 +438,8 @@ class Library:
             made = made.on(Device.CPU)  # from numbers alone, or what is there
         elif hostly and name in _JOINING and {v.device for v in tensors} == {Device.CPU, Device.UNKNOWN}:
             made = made.on(Device.CPU)  # tensors that are put together are in one place
+        elif hostly and name in _JOINING and values and _all_on_host(_operands(values[:1])):
+            made = made.on(Device.CPU)  # copies of what is not known otherwise
         if dotted in results.FUNCTIONAL_LOSSES and _beside_host_target(name, args):
             made = made.on(Device.CPU)
         if made.kind is not Kind.TENSOR or made.device is not Device.CPU:
@@ -790,6 +792,8 @@ class Library:
             return STRING if joined or augmented or kinds <= {Kind.STRING, Kind.NUMBER} else UNKNOWN
         if kinds <= {Kind.NUMBER, Kind.BOOL}:
             return NUMBER
+        if left.kind is Kind.LIST and left.elements and left.elements[0].kind is Kind.NONE:
+            return Value(Kind.LIST, item=NONE)  # ``[None] * n``, whatever counts
         if kinds & {Kind.LIST, Kind.TUPLE} and Kind.UNKNOWN not in kinds:
             items = [i for i in (item_of(v) for v in (left, right)) if i is not None]
             kind = Kind.LIST if Kind.LIST in kinds else Kind.TUPLE
@@ -1201,6 +1205,10 @@ def _operands(values: Sequence[Value]) -> list[Value]:
         item = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE) else None
         operands += [value] if item is None else value.elements or [item]
     return operands
+
+
+def _all_on_host(parts: Sequence[Value]) -> bool:
+    return bool(parts) and all(part.device is Device.CPU for part in parts)
 
 
 def _dtype_of_data(dotted: str, data: Value) -> str | None:

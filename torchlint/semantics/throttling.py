@@ -164,6 +164,9 @@ class Throttling(Part):
         flow, tree = self.module.flow, self.tree
         chosen = [each for each in flow.alternatives(node) if tree.contains(each, node)]
         imposed = [(each, rarely) for each in chosen if (rarely := self._chosen(each)) is not None]
+        kept = self._keeps(flow.root(node))
+        if kept is not None and tree.order[node] > tree.order[kept] and not tree.contains(kept, node):
+            imposed.append((kept, _ALWAYS))
         for decision in flow.decisions(node):
             # What ended a loop says nothing of the code behind it.
             loops = flow.statement_loops(decision.construct)
@@ -545,12 +548,15 @@ class Throttling(Part):
         )
 
     def _fits(self, branch: cst.If, decision: Decision) -> bool:
-        """Return whether it is made anew when a size changes: ``if self.a.shape != x.shape: self.a = …``."""
+        """Return whether it is made anew when a size changes: ``if self.a.shape != x.shape: self.a = …``,
+        ``if self.a.size(0) < rows: self.a = …``.
+        """
         differing = set[str]()
         for guard in implied(self.module, decision.test, decision.holds):
             match guard.test:
                 case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator, right)]):
-                    if isinstance(operator, cst.NotEqual if guard.holds else cst.Equal):
+                    unlike = cst.NotEqual if guard.holds else cst.Equal
+                    if isinstance(operator, (unlike, *_ORDERS)):
                         differing |= {
                             self.tree.source(kept) for kept in map(_measured, (left, right)) if kept
                         }
@@ -689,6 +695,42 @@ class Throttling(Part):
             if isinstance(target, cst.Subscript) and dotted_text(target.value) in tables | missing:
                 return self._outlives(target.value)
         return False
+
+    @remembered
+    def _keeps(self, function: cst.CSTNode) -> cst.If | None:
+        """Return the branch in which a function returns since what it makes behind it is still there, and
+        fits: ``if self.table is not None: if self.table.size(0) >= rows: return``.
+        """
+        if not isinstance(function, cst.FunctionDef) or not isinstance(function.body, cst.IndentedBlock):
+            return None
+        lines = function.body.body
+        for number, branch in enumerate(lines):
+            tests = _tests_of_return(branch) if isinstance(branch, cst.If) else []
+            kept = set.intersection(*map(self._asked_of, tests)) if tests else set[str]()
+            made = chain.from_iterable(map(self._made_by, lines[number + 1 :])) if kept else ()
+            if isinstance(branch, cst.If) and not kept.isdisjoint(made):
+                return branch
+        return None
+
+    def _asked_of(self, test: cst.BaseExpression) -> set[str]:
+        """Return what a test asks for being there, or for its size, dtype or place."""
+        asked = set(self._missing(test, holds=False))
+        for guard in implied(self.module, test, True):
+            match guard.test:
+                case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=right)]):
+                    measured = (kept for side in (left, right) if (kept := _measured(side)) is not None)
+                    asked |= {spelt for kept in measured if (spelt := dotted_text(kept)) is not None}
+        return asked
+
+    def _made_by(self, line: cst.CSTNode) -> Iterator[str]:
+        """Yield the attributes that a statement, or a method that it calls, sets for later calls."""
+        for target in _filled_by(line):
+            spelt = dotted_text(target)
+            if spelt is not None and self._outlives(target):
+                yield spelt
+        match line:
+            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as call)]):
+                yield from self._set_by(call)
 
     def _asked_tables(self, branch: cst.If) -> Iterator[str]:
         """Yield the tables in which the test of a branch, or a variable that it asks, looks something up."""
@@ -1086,6 +1128,7 @@ _CHANCES = frozenset({"random", "rand", "uniform"})
 _BAD_NUMBERS = frozenset({"isnan", "isinf", "is_nan", "has_nan", "isneginf", "isposinf"})
 _HAS_ACCELERATOR = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 _NAMESPACES = frozenset({"torch", "torch.cuda", "torch.nn", "torch.nn.functional", "torch.Tensor"})
+_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _COLLECTIONS = frozenset({"set", "list", "tuple", "frozenset", "range"})
 # Code for one accelerator that lacks something; what runs on all of them asks no such question.
 _ODD_DEVICES = frozenset({"mps", "xpu", "npu", "hpu", "xla", "meta"})
@@ -1140,6 +1183,20 @@ def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
 def _says_occasion(name: str | None) -> bool:
     """Return whether a flag of this name is set now and then: ``is_last``, unlike ``is_last_rank``."""
     return has(name, Role.OCCASION) and not has(name, Role.PLACE_IN_PIPELINE)
+
+
+def _tests_of_return(branch: cst.If) -> list[cst.BaseExpression]:
+    """Return the tests behind which a branch ends in ``return``, the outermost first; none if it does not."""
+    tests = [branch.test]
+    while branch.orelse is None:
+        last = branch.body.body[-1]
+        if isinstance(last, cst.SimpleStatementLine):
+            return tests if isinstance(last.body[-1], cst.Return) else []
+        if not isinstance(last, cst.If):
+            break
+        branch = last
+        tests.append(branch.test)
+    return []
 
 
 def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:
