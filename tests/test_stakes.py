@@ -1868,6 +1868,29 @@ case(
     """,
 )
 case(
+    "TL213",
+    "an item that a list repeats, which is no input",
+    False,
+    """\
+    import torch
+
+    class Translator:
+        def __init__(self, decoder, vocabulary):
+            self.device = torch.device("cuda")
+            self.encoder, self.decoder = torch.nn.GRU(8, 8).to(self.device), decoder.to(self.device)
+            self.start = vocabulary["start"]
+
+        def run(self, sentences):
+            state = self.encoder(sentences)
+            first = torch.tensor([[self.start] * sentences.size(1)], device=self.device)
+            return self.decoder(first, state)
+
+        def translate(self, loader):
+            for sentences in loader:
+                self.run(sentences.to(self.device))
+    """,
+)
+case(
     "TL203",
     "results of an evaluation, which are wanted in host memory in the end",
     True,

@@ -321,7 +321,7 @@ class Loaders(Part):
         )
 
     def _prepares(self, call: cst.Call) -> bool:
-        """Return whether Accelerate or Fabric gives back what it is given, loaders with their batches moved."""
+        """Return whether Accelerate or Fabric gives back what it is given, and moves batches of loaders."""
         func = call.func
         if not isinstance(func, cst.Attribute) or func.attr.value not in PREPARING:
             return False
