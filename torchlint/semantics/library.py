@@ -14,7 +14,7 @@ import libcst as cst
 from torchlint.semantics import dtypes, tensordtypes
 from torchlint.semantics.api import results
 from torchlint.semantics.api.families import makes_model, runs_elsewhere
-from torchlint.semantics.api.frameworks import PROGRESS_BARS
+from torchlint.semantics.api.frameworks import PREPARING, PROGRESS_BARS
 from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.clues import asked_by_dimension
 from torchlint.semantics.conventions import MAKER_NAME
@@ -544,8 +544,10 @@ class Library:
             return Device.CPU
         if self._default_device_changed:
             return Device.UNKNOWN
+        tensors = [a for a in args if a.tensorlike]
+        if dotted == "torch.tensor" and join_devices(a.device for a in tensors) is Device.ACCELERATOR:
+            return Device.ACCELERATOR  # a copy of a tensor stays with it, a list of numbers is in host memory
         if dotted in ("torch.as_tensor", "torch.asarray", "torch.normal"):
-            tensors = [a for a in args if a.tensorlike]
             if tensors:
                 return join_devices(a.device for a in tensors)
             if args and not args[0].known:
@@ -949,7 +951,7 @@ class Library:
 
     def _accelerator_method(self, name: str, node: cst.Call) -> Value:
         args = [self._value(a.value) for a in node.args]
-        if name in ("prepare", "setup", "setup_module", "setup_dataloaders", "prepare_model"):
+        if name in PREPARING:
             moved = tuple(
                 a.on(Device.ACCELERATOR) if a.kind in (Kind.MODULE, Kind.LOADER) else a for a in args
             )

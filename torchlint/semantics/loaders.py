@@ -17,7 +17,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
-from torchlint.semantics.api.frameworks import PROGRESS_BARS
+from torchlint.semantics.api.frameworks import PREPARING, PROGRESS_BARS
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.attributes import SelfAttributes
@@ -287,6 +287,8 @@ class Loaders(Part):
             return Destination.SAMPLE
         if any(call in each.moved_on for each in self.movers):
             return Destination.ACCELERATOR
+        if any(call in each._prepared for each in self._users):
+            return Destination.ACCELERATOR
         if not any(call in each._looped_over or call in each._sampled for each in self._users):
             return Destination.ELSEWHERE if self._given_to_others(call) else Destination.HOST
         escaped = any(each._escapes(name) for each in self._users for name in each._named.get(call, ()))
@@ -327,6 +329,25 @@ class Loaders(Part):
         """The loaders of which a part of a batch is moved to an accelerator."""
         sources = (self.copied_from(transfer) for transfer in self.transfers)
         return frozenset(call for found in sources for call in found.calls)
+
+    @cached_property
+    def _prepared(self) -> frozenset[cst.Call]:
+        """The loaders that Accelerate or Fabric is given to prepare."""
+        return frozenset(
+            loader
+            for name in PREPARING
+            for call in self.tree.calls_by_name.get(name, ())
+            if self._prepares(call)
+            for argument in call.args
+            for loader in self.sources(argument.value).calls
+        )
+
+    def _prepares(self, call: cst.Call) -> bool:
+        """Return whether Accelerate or Fabric gives back what it is given, and moves batches of loaders."""
+        func = call.func
+        if not isinstance(func, cst.Attribute) or func.attr.value not in PREPARING:
+            return False
+        return self.module.value(func.value).kind is Kind.ACCELERATOR
 
     @cached_property
     def _looped_over(self) -> frozenset[cst.Call]:
@@ -572,6 +593,8 @@ class Loaders(Part):
             return onward(first, path=path[1:] if path[:1] == (Item.ENTERED,) else path) if first else None
         if isinstance(call.func, cst.Attribute) and dotted is None:
             owner = call.func.value
+            if self._prepares(call):
+                return self._given_back(call, path)
             if name in ("next", "__next__"):
                 return onward(owner, path=(Item.EACH, *path))
             if name in ("get", "pop") and self.module.value(owner).kind not in (Kind.DICT, Kind.LIST):
@@ -589,6 +612,18 @@ class Loaders(Part):
             each = Source(first, (Item.EACH, *path))
             return [each] if None not in self._behind(each, copying) else None
         return None
+
+    def _given_back(self, call: cst.Call, path: Path) -> list[Source]:
+        """Return the loader that comes back from Accelerate or Fabric, but none of its batches:
+        ``model, loader = accelerator.prepare(model, loader)``.
+        """
+        if any(argument.star for argument in call.args):
+            return []
+        given = [argument.value for argument in call.args]
+        if len(given) > 1:
+            index, path = path[0] if path else None, path[1:]
+            given = given[index : index + 1] if isinstance(index, int) and index >= 0 else []
+        return onward(*given, path=path) if _portion(path) is Portion.LOADER else []
 
     def _makes_bar(self, call: cst.Call) -> bool:
         """Return whether a call makes a progress bar of a class of the project."""
