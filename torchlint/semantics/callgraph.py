@@ -96,7 +96,8 @@ class CallGraph:
         """Return the functions of the project that a call names, whatever stands in for them."""
         if self.names.qualified(call.func) is not None:
             return []
-        return [self.run_by(one) for one in self._value(call.func).each]
+        called = self._value(call.func).each
+        return [run for one in called for run in self.forwards(one) or (self.run_by(one),)]
 
     def _standing_in(self, function: Function | None) -> Sequence[Function | None]:
         """Return the function itself, or the methods of heirs that stand in for one without a body."""
@@ -131,6 +132,14 @@ class CallGraph:
                 return info.method("forward") or info.method("__call__")
             return info.method("__call__")
         return None
+
+    def forwards(self, value: Value) -> tuple[cst.FunctionDef, ...]:
+        """Return the ``forward`` that heirs define where the class of a module has none."""
+        owner = value.definition
+        if value.kind is not Kind.MODULE or not isinstance(owner, cst.ClassDef) or self.run_by(value):
+            return ()
+        found = (self.classes.info(heir).method("forward") for heir in self.classes.heirs(owner))
+        return () if self.classes.info(owner).opaque else tuple(dict.fromkeys(filter(None, found)))
 
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
         """Return the calls in this file that run a function of this file, in source order."""

@@ -1865,7 +1865,9 @@ class Inference:
             case Kind.CLASS:
                 return self.library.instance_of(callee, node)
             case Kind.MODULE:
-                return self.library.module_call(callee, node)
+                owners = map(self.classes.owner, self.callgraph.forwards(callee))
+                run = [callee._replace(definition=owner) for owner in owners] or [callee]
+                return join(self.library.module_call(one, node) for one in run)
             case Kind.OBJECT | Kind.DATASET if isinstance(callee.definition, cst.ClassDef):
                 method = self.classes.info(callee.definition).method("__call__")
                 return self.returned(method) if method is not None else UNKNOWN
