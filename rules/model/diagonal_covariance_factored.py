@@ -80,28 +80,24 @@ def diagonal_covariance_factored(call: cst.Call, module: Module) -> Iterator[Fin
     - [torch.distributions.independent.Independent](https://docs.pytorch.org/docs/stable/distributions.html)
     """
     name = module.qualified(call.func)
-    function = module.function(call)
-    if name is None or is_test(module):
+    if name not in _NORMAL | _FACTORS or is_test(module):
         return
+    function = module.function(call)
     if not isinstance(function, cst.FunctionDef) or function.name.value in _ONCE:
         return
-    slight = "not in a hot loop" if places.hot(module, call) is None else None
     if name in _NORMAL:
         given = [given_as(call, matrix, place) for matrix, place in _MATRICES.items()]
         matrices = [node for node in given if node is not None]
-        if len(matrices) == 1 and every(_is_diagonal(module, matrices[0])):
-            yield Finding(
-                call,
-                "`MultivariateNormal` factors a diagonal matrix; the dimensions are independent",
-                slight=slight,
-            )
-    elif name in _FACTORS and call.args and every(_is_diagonal(module, call.args[0].value)):
-        yield Finding(
-            call,
-            f"`{name}` factors a diagonal matrix, whose factor is the square root of it",
-            remedy="Take the square root of the diagonal",
-            slight=slight,
-        )
+        matrix = matrices[0] if len(matrices) == 1 else None
+        message = "`MultivariateNormal` factors a diagonal matrix; the dimensions are independent"
+        remedy = None
+    else:
+        matrix = call.args[0].value if call.args else None
+        message = f"`{name}` factors a diagonal matrix, whose factor is the square root of it"
+        remedy = "Take the square root of the diagonal"
+    if matrix is not None and every(_is_diagonal(module, matrix)):
+        slight = "not in a hot loop" if places.hot(module, call) is None else None
+        yield Finding(call, message, remedy=remedy, slight=slight)
 
 
 @traced(Through.PARAMETERS | Through.RETURNS | Through.ITEMS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchlint.project.program import Program, Trees
     from torchlint.semantics.module import Settings
 
-_MOST_MEMORY = 600_000_000
+_MOST_MEMORY = 450_000_000
 """About how many bytes of memory models may take that are kept from one checked file to the next.
 
 What the files of a large library lead to over and over has to fit: that of diffusers takes 300 million.

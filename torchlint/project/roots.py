@@ -80,11 +80,6 @@ def is_marked(folder: Path) -> bool:
     return any(exists(folder / marker) for marker in _MARKERS)
 
 
-def is_whole(folder: Path) -> bool:
-    """Return whether a folder is one thing, whatever it holds: the root of a project, or a package."""
-    return is_marked(folder) or is_file(folder / INIT)
-
-
 def is_root(folder: Path) -> bool:
     """Return whether a folder is the root of a project,
     and no part of a package that has a project of its own.

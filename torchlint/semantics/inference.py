@@ -2283,7 +2283,24 @@ def place_of(order: Mapping[cst.CSTNode, int], question: Any) -> tuple[int, str]
         return order[question], ""
     label, about, *more = question
     place = order[about.node if isinstance(about, Binding) else about]
-    return place, f"{label}{more}" if more else label
+    return place, f"{label}{[_place_in(order, part) for part in more]}" if more else label
+
+
+def _place_in(order: Mapping[cst.CSTNode, int], part: Any) -> Any:
+    """Return what stands for a part of a question in its order: for a node where it stands.
+
+    A node would be written out with all that is below it, and that of an outline does not have everything.
+    """
+    match part:
+        case cst.CSTNode():
+            return order[part]
+        case Binding():
+            return part.name, order[part.node]
+        case tuple() | list():
+            return [_place_in(order, each) for each in part]
+        case frozenset():
+            return sorted(map(str, part))
+    return part
 
 
 _COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})

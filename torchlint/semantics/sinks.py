@@ -24,7 +24,7 @@ import libcst as cst
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import MOST_ALTERNATIVES, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -387,7 +387,10 @@ def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
             whole = use.kind is UseKind.RETURNED or isinstance(by, cst.From)
             calls = [] if function is None else module.callers(function)
             if isinstance(function, cst.FunctionDef):
-                calls = list(dict.fromkeys((*calls, *module.inference.callgraph.dispatched(function))))
+                others = module.inference.callgraph.dispatched(function)
+                # Where the result goes of what all of a library calls tells nothing of one call.
+                if len(others) <= MOST_ALTERNATIVES:
+                    calls = list(dict.fromkeys((*calls, *others)))
             for call in calls:
                 yield Standing(call, path if whole else (None, *path))
             yield replace(use, kind=UseKind.ELSEWHERE)
