@@ -113,8 +113,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     Findings are of low impact where no simple edit spares the wait: the branch raises, prints, leaves the
     loop or the function, sets what the next step goes by (a learning rate), runs a model, begins with a wait
     of its own (`x[mask]`) or keeps a division by zero from the gradients, which `torch.where` would not. In
-    training, messages count: every 100th step will do for them. In servers all count as much as any other,
-    and in decoding loops all but those that decide what Python does next.
+    training, messages count: every 100th step will do for them. In inference engines all count as much as
+    any other, and in decoding loops all but those that decide what Python does next.
 
     ## Fix safety
 
