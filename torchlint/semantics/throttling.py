@@ -248,51 +248,70 @@ class Throttling(Part):
     def _compared(
         self, left: cst.BaseExpression, target: cst.ComparisonTarget, truth: bool
     ) -> Restriction | None:
+        """Return what is restricted by a comparison that holds, or does not."""
         operator, right = target.operator, target.comparator
         if isinstance(left, cst.NamedExpr):
             left = left.value
-        same = isinstance(operator, (cst.Equal, cst.Is, cst.In))
-        differs = isinstance(operator, (cst.NotEqual, cst.IsNot, cst.NotIn))
-        if differs and truth and dotted_text(left) is not None and dotted_text(left) == dotted_text(right):
-            return _ALWAYS  # only NaN differs from itself
-        picked = (same and truth) or (differs and not truth)
         if isinstance(operator, (cst.In, cst.NotIn)):
-            if not picked:
-                return None
-            if (odd := _odd_devices(left, right)) is not None:
-                return odd
-            return self._tied(left) if self._counts(left) and _is_collection(right) else None
-        less: bool | None = None
-        if isinstance(operator, (cst.LessThan, cst.LessThanEqual)):
-            less = truth
-        elif isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual)):
-            less = not truth
-        if isinstance(right, cst.BinaryOperation) and self._dividend(right) is not None:
-            left, right = right, left
-            less = None if less is None else not less
-        dividend = self._dividend(left)
-        if dividend is not None:
-            return self._tied(dividend) if less or picked else None
-        if picked and _is_debug_text(left, right):
-            return _DEBUGGING
-        if (same or differs) and not picked and is_none(right) and has(last_name(left), *_SWITCHES):
-            return _DEBUGGING  # ``if self.profiler is not None``
-        if (same or differs) and (odd := self._odd_device(left, right, picked)) is not None:
+            return self._member(left, right) if isinstance(operator, cst.In) is truth else None
+        if isinstance(operator, (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)):
+            ascending = isinstance(operator, (cst.LessThan, cst.LessThanEqual)) is truth
+            return self._ordered(*((left, right) if ascending else (right, left)), truth)
+        return self._equated(left, right, isinstance(operator, (cst.Equal, cst.Is)) is truth, truth)
+
+    def _member(self, left: cst.BaseExpression, right: cst.BaseExpression) -> Restriction | None:
+        """Return what is restricted where one value is among others: ``step in (1, 10, 100)``."""
+        if (odd := _odd_devices(left, right)) is not None:
             return odd
-        if less and last_name(left) in _CHANCES and _is_rare_chance(right):
-            return _ALWAYS
+        return self._tied(left) if self._counts(left) and _is_collection(right) else None
+
+    def _equated(
+        self, left: cst.BaseExpression, right: cst.BaseExpression, equal: bool, truth: bool
+    ) -> Restriction | None:
+        """Return what is restricted where two values are equal, or where they differ.
+
+        ``truth``: whether the comparison holds as it is written.
+        """
+        if not equal and dotted_text(left) is not None and dotted_text(left) == dotted_text(right):
+            return _ALWAYS  # only NaN differs from itself
+        for side in (left, right):
+            if (dividend := self._dividend(side)) is not None:
+                return self._tied(dividend) if equal else None
+        if equal and _is_debug_text(left, right):
+            return _DEBUGGING
+        if not equal and is_none(right) and has(last_name(left), *_SWITCHES):
+            return _DEBUGGING  # ``if self.profiler is not None``
+        if (odd := self._odd_device(left, right, equal)) is not None:
+            return odd
         if _some_clock(self.module, left, right):
             return _ALWAYS if truth else None
-        if less is not None and (self._is_past_mark(left, right, not less)):
-            return _ALWAYS
-        counter = self._picked_counter(left, right, picked, less)
-        if counter is not None:
-            return self._tied(counter)
-        if not truth or isinstance(operator, (cst.Equal, cst.Is)):
+        if equal:
+            counter = self._picked_counter(left, right)
+            return self._tied(counter) if counter is not None else None
+        return _DEBUGGING if truth and self._is_loud(left, right) else None
+
+    def _ordered(self, less: cst.BaseExpression, more: cst.BaseExpression, truth: bool) -> Restriction | None:
+        """Return what is restricted where one value is below another: ``step % 100 < 2``, ``step < 3``.
+
+        ``truth``: whether the comparison holds as it is written.
+        """
+        if (dividend := self._dividend(less)) is not None:
+            return self._tied(dividend)
+        if self._dividend(more) is not None:
             return None
-        if less is not None and (self._is_best(left) or self._is_best(right)):
+        if last_name(less) in _CHANCES and _is_rare_chance(more):
             return _ALWAYS
-        return _DEBUGGING if self._is_loud(left, right) or self._is_loud(right, left) else None
+        if _some_clock(self.module, less, more):
+            return _ALWAYS if truth else None
+        if self._is_past_mark(more, less):
+            return _ALWAYS
+        if _is_few(more) and self._counts(less):
+            return self._tied(less)
+        if _is_last(less) and self._counts(more):
+            return self._tied(more)
+        if truth and (self._is_best(less) or self._is_best(more)):
+            return _ALWAYS
+        return _DEBUGGING if truth and self._is_loud(less, more) else None
 
     def _odd_device(
         self, left: cst.BaseExpression, right: cst.BaseExpression, same: bool
@@ -310,17 +329,12 @@ class Throttling(Part):
         return _ON_HOST if _is_named(left, right, ("cuda",)) else None
 
     def _picked_counter(
-        self, left: cst.BaseExpression, right: cst.BaseExpression, picked: bool, less: bool | None
+        self, left: cst.BaseExpression, right: cst.BaseExpression
     ) -> cst.BaseExpression | None:
-        """Return the counter of which a comparison picks out a few values: ``step == 0``, ``step < 3``."""
-        for one, other, below in ((left, right, less), (right, left, None if less is None else not less)):
-            last = isinstance(other, cst.BinaryOperation) and isinstance(other.operator, cst.Subtract)
-            if (
-                (picked and not isinstance(other, cst.SimpleString) and not is_none(other))
-                or (below is True and _is_few(other))
-                or (below is False and last)
-            ) and self._counts(one):
-                return None if picked and self._is_followed(one, other) else one
+        """Return the counter of which an equation picks out a few values: ``step == 0``, ``step == last``."""
+        for one, other in ((left, right), (right, left)):
+            if not isinstance(other, cst.SimpleString) and not is_none(other) and self._counts(one):
+                return None if self._is_followed(one, other) else one
         return None
 
     def _is_followed(self, counter: cst.BaseExpression, mark: cst.BaseExpression) -> bool:
@@ -330,15 +344,14 @@ class Throttling(Part):
         followed = marks.get(dotted_text(mark) or "", frozenset())
         return not followed.isdisjoint(self._variables(counter))
 
-    def _is_past_mark(self, left: cst.BaseExpression, right: cst.BaseExpression, greater: bool) -> bool:
+    def _is_past_mark(self, ahead: cst.BaseExpression, behind: cst.BaseExpression) -> bool:
         """Return whether it is ``seen >= mark + interval``, where the loop sets ``mark = seen``: whether so
         much has gone by.
 
         Without a loop, it is an attribute that keeps the mark until the next call of the function.
         """
-        ahead, behind = (left, right) if greater else (right, left)
-        around = next(iter(self.module.flow.statement_loops(left)), None)
-        function = self.module.function(left)
+        around = next(iter(self.module.flow.statement_loops(ahead)), None)
+        function = self.module.function(ahead)
         if around is not None:
             marks = self._marks(around)
         elif function is not None:
@@ -366,10 +379,15 @@ class Throttling(Part):
         spelt = (dotted_text(part) for part in parts if isinstance(part, (cst.Name, cst.Attribute)))
         return (text for text in spelt if text is not None)
 
-    def _is_loud(self, level: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+    def _is_loud(self, left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
         """Return whether a comparison asks for more reports than a run makes by default: ``verbose > 1``."""
-        least = other.evaluated_value if isinstance(other, cst.Integer) else 0
-        return has(last_name(level), *_SWITCHES) and not self._is_on_by_default(level, least)
+        return any(
+            has(last_name(level), *_SWITCHES)
+            and not self._is_on_by_default(
+                level, least.evaluated_value if isinstance(least, cst.Integer) else 0
+            )
+            for level, least in ((left, right), (right, left))
+        )
 
     def _called(self, call: cst.Call, truth: bool) -> Restriction | None:
         name, qualified = last_name(call.func), self.module.qualified(call.func)
@@ -632,7 +650,7 @@ class Throttling(Part):
                     case cst.Assign(targets=[cst.AssignTarget(target=assigned)], value=fresh):
                         target = assigned
                         anew = (
-                            _is_zero(fresh)
+                            _starts_over(fresh)
                             or _some_clock(self.module, fresh)
                             or ends(last_name(fresh), Role.CLOCK)
                         )
@@ -1248,7 +1266,7 @@ def _missing_part(guard: Guard) -> str | None:
                     (cst.Equal() | cst.NotEqual()),
                     cst.Call(func=cst.Name(value="len"), args=[collection]),
                 ):
-                    return dotted_text(collection.value) if _is_zero(right) else None
+                    return dotted_text(collection.value) if _is_empty(right) else None
             return None
         case _:
             return None if guard.holds else dotted_text(guard.test)
@@ -1279,16 +1297,22 @@ def _is_few(node: cst.CSTNode | None) -> bool:
     return isinstance(node, cst.Integer) and node.evaluated_value <= _FEW
 
 
+def _is_last(node: cst.CSTNode) -> bool:
+    """Return whether it is the last that is counted: ``total - 1``."""
+    return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract)
+
+
 def _is_rare_chance(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Float) and node.evaluated_value <= 0.1
 
 
-def _is_zero(node: cst.CSTNode) -> bool:
-    match node:
+def _starts_over(value: cst.CSTNode) -> bool:
+    """Return whether a counter, or a list, starts over with a value: ``left = 10``, ``seen = []``."""
+    match value:
         case cst.Integer() | cst.Float():
             return True
         case cst.List() | cst.Dict() | cst.Tuple():
-            return not node.elements
+            return not value.elements
         case _:
             return False
 

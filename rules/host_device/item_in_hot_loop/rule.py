@@ -153,7 +153,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     - for totals in attributes, dictionaries, class bodies or at module level, which other code may read.
 
     A number that Lightning's `self.log` is given is replaced by its tensor, which it detaches itself. That is
-    safe for floating-point values; of integers it warns that it converts them.
+    safe for floating-point values; for integers, Lightning warns that it converts them.
 
     There is no fix if such a total or a list is printed as it is, plotted, serialized or passed to NumPy, if
     the total is shown in every iteration, if the tensor is modified in place later, or if nothing is
