@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Frequency
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.places import served
+from torchlint.semantics.places import in_engine
 from torchlint.semantics.repetition import frequency
 from torchlint.semantics.serving import is_of_engine
 
@@ -47,12 +47,14 @@ def inherent(module: Module, node: cst.CSTNode) -> str | None:
 
 
 def in_server(module: Module, node: cst.CSTNode) -> bool:
-    """Return whether a place runs at every step of a server.
+    """Return whether a place runs at every step of an engine for inference, which is rid of its waits one
+    after the other.
 
     What is given tensors of a pass of a model, and nothing else of an engine, is part of a training as well.
+    What only looks as if it ran at each step, such as the processing of results, is as elsewhere.
     """
     function = module.function(node)
-    if not served(module, node):
+    if not in_engine(module, node):
         return False
     if isinstance(function, cst.FunctionDef) and is_of_engine(module, function):
         return True

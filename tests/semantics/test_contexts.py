@@ -101,6 +101,12 @@ PROGRAMS = {
                         use(8)  #: use(8) => context=none
                     if device.type in ("cpu", "mps"):
                         use(9)  #: use(9) => context=none
+                    if self.device == Kinds.CUDA:
+                        use(10)  #: use(10) => context=none
+                    else:
+                        use(11)  #: use(11) => context=host_only
+                    if self.device == Kinds.CPU:
+                        use(12)  #: use(12) => context=host_only
     """,
     "a class of the CPU": """
         import torch

@@ -39,7 +39,14 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, is_training_step, phase, transforms_sample
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.serving import is_made_each_step, is_step, runs_once, serves
+from torchlint.semantics.serving import (
+    is_made_each_step,
+    is_of_pass,
+    is_step,
+    runs_once,
+    serves,
+    steps_engine,
+)
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Device, Kind, Value
@@ -190,6 +197,13 @@ def throttled_in(module: Module, node: cst.CSTNode, loop: Loop | Function) -> bo
 def served(module: Module, node: cst.CSTNode) -> bool:
     """Return whether a node runs at a step of a server, in a function of the engine or in what one calls."""
     return Places.of(module).served(node)
+
+
+def in_engine(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether an engine for inference runs a node at its steps: in a function that it calls, in a pass
+    of a model, or in what one of these calls.
+    """
+    return Places.of(module).in_engine(node)
 
 
 def starts_run(module: Module, function: Function) -> bool:
@@ -706,6 +720,23 @@ class Places(Part):
         """Return whether ``node`` is in a function of a server's step, or one that such a function calls."""
         function = self.module.function(node)
         return function is not None and self._is_served(function)
+
+    def in_engine(self, node: cst.CSTNode) -> bool:
+        """Return whether ``node`` is in a function that an engine or a model's pass comes by."""
+        function = self.module.function(node)
+        return function is not None and self._is_of_engine(function)
+
+    @solved(False)
+    def _is_of_engine(self, function: Function) -> bool:
+        """Return whether an engine runs a function at its steps."""
+        return not runs_once(self.module, function) and (
+            steps_engine(self.module, function)
+            or is_of_pass(self.module, function)
+            or any(
+                outer is not None and self._is_of_engine(outer)
+                for outer in (self.module.function(place) for _, place in self._run_from(function, False))
+            )
+        )
 
     @solved(False)
     def _is_served(self, function: Function) -> bool:

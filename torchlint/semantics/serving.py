@@ -34,6 +34,8 @@ class _Method(NamedTuple):
     """What the names of its classes, or of their bases, end with."""
     only: bool = False
     """Whether nothing else has a method of this name; others are given tensors in an engine."""
+    of_engine: bool = True
+    """Whether it is an engine that calls it, not a pipeline or a model."""
 
 
 _METHODS: dict[str, _Method] = {
@@ -42,7 +44,8 @@ _METHODS: dict[str, _Method] = {
     "sample": _Method(("Sampler", "Runner")),
     "propose": _Method(("Proposer", "Speculator"), only=True),
     **dict.fromkeys(
-        ("step", "add_noise", "get_velocity", "scale_noise"), _Method(("Scheduler", "SchedulerMixin"))
+        ("step", "add_noise", "get_velocity", "scale_noise"),
+        _Method(("Scheduler", "SchedulerMixin"), of_engine=False),
     ),
     "__call__": _Method(("LogitsProcessor", "LogitsWarper", "StoppingCriteria")),
     "apply": _Method(("LogitsProcessor",)),
@@ -85,6 +88,33 @@ def _has_role(module: Module, function: cst.FunctionDef) -> bool:
         return False
     # A scheduler of learning rates steps as well; one of a sampler is given what the model predicts.
     return method.only or _takes_tensors(module, function)
+
+
+def steps_engine(module: Module, function: Function) -> bool:
+    """Return whether an engine for inference runs a function at each of its steps: what gets the batch of a
+    step, what an engine calls by the interface of a class, and what is declared to be hot.
+    """
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    if _is_among(module, function, hot=True) or is_of_engine(module, function):
+        return True
+    method = _method(function)
+    return method is not None and method.of_engine and _has_role(module, function)
+
+
+def is_of_pass(module: Module, function: Function) -> bool:
+    """Return whether a function is a part of a model's pass: a method of a module that is given what flows
+    through it, what stands in for one, or what torch runs as an operator.
+    """
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    if function.name.value in operations(module) or applies_operator(module, function):
+        return True
+    if _is_for_other_class(module, function):
+        return True
+    owner = module.classes.owner(function)
+    of_module = owner is not None and module.classes.info(owner).kind is Kind.MODULE
+    return of_module and works_on_step(module, function)
 
 
 def is_step(module: Module, function: Function) -> bool:

@@ -1162,11 +1162,20 @@ def _odd_device(one: cst.CSTNode, other: cst.CSTNode) -> Restriction | None:
 def _is_named(one: cst.CSTNode, other: cst.CSTNode, devices: Collection[str]) -> bool:
     """Return whether one of two expressions names one of ``devices``, and the other is a device."""
     return any(
-        isinstance(text, cst.SimpleString)
-        and text.evaluated_value in devices
+        _device_named(text) in devices
         and (ends(last_name(device), Role.TYPE, Role.DEVICE) or last_name(device) == "str")
         for device, text in ((one, other), (other, one))
     )
+
+
+def _device_named(node: cst.CSTNode) -> object:
+    """Return the text of a string, or what a member of an enumeration is called: ``Device.CUDA``."""
+    match node:
+        case cst.SimpleString():
+            return node.evaluated_value
+        case cst.Attribute(attr=cst.Name(member)) if member.isupper():
+            return member.lower()
+    return None
 
 
 def _odd_devices(device: cst.CSTNode, texts: cst.CSTNode) -> Restriction | None:

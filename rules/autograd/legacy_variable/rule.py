@@ -13,6 +13,7 @@ from torchlint.rule import ERROR, NOTE, Finding, rule
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
+from torchlint.semantics.names import dotted_text
 from torchlint.semantics.values import MISSING, Graph, Kind
 
 from .identity import is_fresh, may_be_told_apart
@@ -102,21 +103,27 @@ def _made(module: Module, call: cst.Call) -> Iterator[Finding]:
             remedy = "Use the tensor itself, and wrap the computation in `with torch.no_grad():`"
             yield Finding(call, _IGNORED, severity=ERROR, remedy=remedy)
             return
-    fix = _without(module, call)
+    told, remedy = "a detached tensor, like `.detach()`", ""
+    wanted = _wanted(call, given)
+    differentiated = None if wanted is None else module.value(wanted).constant
+    if wanted is not None and differentiated is not False:
+        setting = "" if differentiated is True else dotted_text(wanted) or "…"
+        told = f"what `.detach().requires_grad_({setting})` does"
+        remedy = f"Use `.detach().requires_grad_({setting})` instead"
     yield Finding(
         call,
-        f"`Variable` is obsolete since torch 0.4: it returns {_like(module, given)}",
-        fix=fix,
+        f"`Variable` is obsolete since torch 0.4: it returns {told}",
+        fix=_without(module, call),
+        remedy=remedy or None,
     )
 
 
-def _like(module: Module, given: dict[str, cst.BaseExpression] | None) -> str:
-    """Return what a `Variable` is, in words."""
-    wanted = given.get("requires_grad") if given is not None else None
-    differentiated = wanted is not None and module.value(wanted).constant is True
-    if differentiated:
-        return "what `.detach().requires_grad_()` does"
-    return "a detached tensor, like `.detach()`"
+def _wanted(call: cst.Call, given: dict[str, cst.BaseExpression] | None) -> cst.BaseExpression | None:
+    """Return what a `Variable` gets for `requires_grad`, beside other arguments that are not clear, too."""
+    if given is not None:
+        return given.get("requires_grad")
+    named = (arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "requires_grad")
+    return next((arg.value for arg in named), None)
 
 
 def _arguments(call: cst.Call) -> dict[str, cst.BaseExpression] | None:

@@ -76,7 +76,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     loop or the function, sets what the next step depends on (a learning rate), runs a model, begins with a
     wait of its own (`x[mask]`) or keeps a division by zero out of the gradients, which `torch.where` would
     not. In training, printing is not of low impact, because printing every hundredth step is enough. Nothing
-    is of low impact in servers, and in decoding loops only what decides what Python does next.
+    is of low impact in inference engines, and in decoding loops only what decides what Python does next.
 
     ## Why is this bad?
 

@@ -77,8 +77,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
     what is selected, values that a loop goes through, what is computed for the selected elements only,
     distinct values, as many frames as a model predicts, or a quotient that is only finite there, unless the
-    mask depends on sizes alone (`~torch.eye(n, dtype=torch.bool)`). Nothing is of low impact in servers, and
-    in decoding loops only selections are.
+    mask depends on sizes alone (`~torch.eye(n, dtype=torch.bool)`). Nothing is of low impact in inference
+    engines, and in decoding loops only selections are.
 
     ## Why is this bad?
 

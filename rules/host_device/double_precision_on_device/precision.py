@@ -83,7 +83,7 @@ def doubled(module: Module, call: cst.Call) -> Doubled | None:
     if qualified in _MAKERS:
         sent = _sends(module, call) and accelerated(module) and _of_array(module, call) is call
         return Doubled(Cause.ARRAY, call) if sent else None
-    if qualified in _KEEPERS and call.args and accelerated(module):
+    if qualified in _KEEPERS and call.args and accelerated(module) and not _stays(module, call):
         made = _of_array(module, call.args[0].value)
         return Doubled(Cause.ARRAY, made) if made is not None else None
     if qualified in _DEFAULTS and _is_double(module, call) and evidence(module) is Evidence.ACCELERATOR:
@@ -104,6 +104,17 @@ def _of_array(module: Module, tensor: cst.BaseExpression) -> cst.Call | None:
     if module.qualified(made.func) not in _MAKERS or module.argument(made, "dtype").given:
         return None
     return made
+
+
+def _stays(module: Module, parameter: cst.Call) -> bool:
+    """Return whether a parameter is a plain variable outside of modules, which nothing moves with a module:
+    ``.to(device)`` would make another tensor of it.
+    """
+    target = module.tree.parent(parameter)
+    names = isinstance(target, cst.Assign) and all(isinstance(e.target, cst.Name) for e in target.targets)
+    function = module.function(parameter)
+    owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
+    return names and (owner is None or module.classes.info(owner).kind is not Kind.MODULE)
 
 
 def _moved(module: Module, call: cst.Call) -> cst.Call | None:
