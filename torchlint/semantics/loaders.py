@@ -19,6 +19,7 @@ from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
 from torchlint.semantics.api.frameworks import PREPARING, PROGRESS_BARS
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.configured import instantiated, parses_training_arguments
 from torchlint.semantics.contexts import is_test
@@ -61,6 +62,7 @@ LOADER = "torch.utils.data.DataLoader"
 # Datasets whose items are those of others: of several ones, and of one.
 _PUT_TOGETHER = frozenset({"torch.utils.data.ChainDataset", "torch.utils.data.ConcatDataset"})
 _PARTS = _PUT_TOGETHER | {"torch.utils.data.Subset", "torch.utils.data.random_split"}
+_OPTIONS = frozenset(parameter.name for parameter in SIGNATURES[LOADER])
 # Loaders of other libraries that hand their keywords on to the one above.
 _LOADERS = frozenset(
     {LOADER, "torch_geometric.loader.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader"}
@@ -193,7 +195,27 @@ class Loaders(Part):
     @cached_property
     def constructors(self) -> tuple[cst.Call, ...]:
         """All calls of the file that make a loader, in source order."""
-        return tuple(call for call in self.tree.nodes(cst.Call) if self.makes_loader(call))
+        calls = filter(self._may_make_loader, self.tree.nodes(cst.Call))
+        return tuple(call for call in calls if self.makes_loader(call))
+
+    def _may_make_loader(self, call: cst.Call) -> bool:
+        """Return whether it is worth asking what a call runs, which may lead to other files.
+
+        A class of another file is a loader only if that file speaks of one, and what has options is hardly
+        made without any.
+        """
+        match call.func:
+            case cst.Name() if (link := self.module.link) is not None:
+                bindings = self.names.bindings(call.func)
+                if bindings and all(binding.kind is BindingKind.IMPORT for binding in bindings):
+                    brought = [link.speaks(self.names, binding, "Loader") for binding in bindings]
+                    return None in brought or True in brought
+            case cst.Attribute(attr=cst.Name(name)) if (
+                name != "__init__" and self.names.qualified(call.func) is None
+            ):
+                given = {None if arg.keyword is None else arg.keyword.value for arg in call.args}
+                return not given.isdisjoint(_OPTIONS) or any(arg.star == "**" for arg in call.args)
+        return True
 
     # ------------------------------------------------------------------ arguments
 
