@@ -181,9 +181,16 @@ def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
                 value = inference.value(arg.value)
                 if value.kind in (Kind.DEVICE, Kind.STRING) and value.device is Device.ACCELERATOR:
                     return True
-        if names.qualified(func) == "torch.device":
+        dotted = names.qualified(func)
+        if dotted == "torch.device":
             value = inference.value(call)
             if value.device is Device.ACCELERATOR:
+                return True
+        elif dotted is not None and ends(last_name(func), Role.SENDING):
+            # ``batch = batch_to_device(batch)``, of another file
+            given = [inference.value(arg.value) for arg in call.args]
+            places = [value for value in given if value.kind in (Kind.DEVICE, Kind.STRING)]
+            if given and not any(value.device is Device.CPU for value in places):
                 return True
     return False
 

@@ -543,7 +543,7 @@ class Role(IdentityEnum):
     DOUBLE = "double float64 fp64 f64 precision dtype"
     """Says with how many digits something is computed."""
 
-    SENDING = "to_device to_cuda to_gpu"
+    SENDING = "to_device to_cuda to_gpu try_cuda maybe_cuda"
     """Moves something to a device."""
 
     HARDWARE = "cuda gpu device accelerator"
