@@ -70,6 +70,36 @@ def test_broken_lines(line: str, made: list[str] | None, newline: str) -> None:
         assert apply(text, new) == before + newline.join(made) + newline + "b"
 
 
+@pytest.mark.parametrize(
+    ("above", "line", "below", "made"),
+    [
+        ("x = [", "    f(aa!), g(bb),", "]", ["    f(aa, new=1),", "    g(bb),"]),
+        ("x = [", "    f(aa!), g(bb)", "]", ["    f(aa, new=1),", "    g(bb),"]),
+        ("x = [", "    f(aa!), g(bb),", "    c]", ["    f(aa, new=1),", "    g(bb),"]),
+        ("x = (  # (\n    a, b,", "    f(aa!), g(bb)", "    + c)", ["    f(aa, new=1),", "    g(bb)"]),
+        # The brackets around it are not those of a list of items, or not seen.
+        ("x = 1,", "f(aa, bb!), g(bb)", "c", ["f(", "    aa, bb, new=1", "), g(bb)"]),
+        ("x = [", "    f(a!) for a, b in", "c]", ["    f(", "        a, new=1", "    ) for a, b in"]),
+        # An item is too long.
+        (
+            "x = [",
+            "    f(aaaaaaaaa!), a,",
+            "]",
+            ["    f(", "        aaaaaaaaa,", "        new=1,", "    ), a,"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_items_of_brackets_that_an_earlier_line_opens(
+    above: str, line: str, below: str, made: list[str], newline: str
+) -> None:
+    text = "\n".join([above, line, below, ""]).replace("\n", newline)
+    at = text.index("!")
+    new = kept(text.replace("!", ""), (Edit(Span(at, at), ", new=1"),), 21, "    ")
+    expected = "\n".join([above, *made, below, ""]).replace("\n", newline)
+    assert apply(text.replace("!", ""), new) == expected
+
+
 def test_what_is_written_as_a_whole() -> None:
     text = "y = softmax(q @ k) @ v\n"
     edits = (Edit(Span(4, 22), "attention(q, k, v, scale=1)"),)

@@ -1,7 +1,8 @@
 """The line length that a file keeps to, and fixes that keep to it as well.
 
 An edit that makes a line too long breaks the brackets around what it writes, or within it: what they hold
-goes on a line of its own, or each part of it does, as black writes it.
+goes on a line of its own, or each part of it does, as black writes it. Brackets that an earlier line opened
+come first: if the line has several of their items, each gets a line.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _DIRECTIVE = re.compile(
 # Lines of these may begin in the string and still hold code.
 _FORMATTED_OVER_LINES = re.compile(r"\b(?:[ft]r?|r[ft])(?:\"{3}|'{3})", re.IGNORECASE)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
+# Commas of these do not separate items.
+_ONE_ITEM = re.compile(r"\b(?:for|lambda)\b|\"\"\"|'''")
 
 
 def limit(text: str) -> int | None:
@@ -86,7 +89,7 @@ def _broken(text: str, start: int, edits: Sequence[Edit], most: int, indent: str
         or new.rstrip().endswith("\\")
     ):
         return None
-    lines = _split(new, _difference(old, new), most, indent)
+    lines = _items(text, start, end, new, most) or _split(new, _difference(old, new), most, indent)
     if lines is None:
         return None
     made = (ending.group() if ending else "\n").join(lines)
@@ -104,6 +107,41 @@ def _shared(one: str, other: str) -> int:
     """Return how many characters two texts begin with alike."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _items(text: str, start: int, end: int, line: str, most: int) -> list[str] | None:
+    """Return the items of brackets around the line, each as a line of its own;
+    None if the line has only one of them, or no earlier line is seen to open brackets.
+    """
+    pairs = _pairs(line)
+    if not pairs or _code(line) != line or _ONE_ITEM.search(line) or not _in_brackets(text, start, line):
+        return None
+    commas = [token.end() for token in _tokens(line) if token[0] == ","]
+    commas = [at for at in commas if not any(first < at <= last for first, last, _ in pairs)]
+    margin = line[: len(line) - len(line.lstrip())]
+    parts = [line[at:to].strip() for at, to in zip([0, *commas], [*commas, len(line)], strict=True)]
+    parts = [margin + part for part in parts if part]
+    if len(parts) < 2:
+        return None
+    following = NEWLINE.match(text, end)
+    if following and not parts[-1].endswith(",") and text[following.end() :].lstrip()[:1] in tuple(")]}"):
+        parts[-1] += ","
+    return parts if max(map(_length, parts)) <= most else None
+
+
+def _in_brackets(text: str, start: int, line: str) -> bool:
+    """Return whether the lines above are items like those of ``line``, below a line that opens brackets."""
+    margin = len(line) - len(line.lstrip())
+    while start > 0:
+        end = start - (2 if text.endswith("\r\n", 0, start) else 1)
+        start = line_start(text, end)
+        above = _code(text[start:end]).rstrip()
+        indent = len(above) - len(above.lstrip())
+        if above.endswith(tuple(_CLOSING)):
+            return indent < margin
+        if not above.endswith(",") or indent != margin:
+            return False
+    return False
 
 
 def _split(line: str, changed: tuple[int, int], most: int, indent: str) -> list[str] | None:

@@ -123,7 +123,7 @@ def _without_autograd(module: Module, region: Region) -> Fix | None:
             return None
         risk = _risk(module, region)
         if risk is None and suspends:
-            risk = "a generator runs between its steps with the grad mode of whoever resumes it"
+            risk = "the generator ran in the grad mode of its caller, which may need a graph"
         if risk is None and module.mentions(*_LOOKS_INTO_FUNCTIONS):
             risk = "the program inspects its functions, and finds the decorated one"
         decorator = add_decorator(module, function, f"{spelling.text}()")

@@ -121,7 +121,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         f"the bias of this `{layer}` is redundant: the following `{norm.name.rpartition('.')[2]}` cancels it",
         fix=None if functional else _fix(module, call, name),
-        related=((norm.call, "subtracts the mean of each channel"),),
+        related=((norm.call, "the norm subtracts the mean of each channel"),),
         slight=_slight(module, call, name),
         remedy="Pass `bias=None`"
         if functional
