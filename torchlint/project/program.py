@@ -372,7 +372,7 @@ class Program:
         Those of what imports it with one of some words in their text, if there are any, and those with one of
         ``instances`` of the rest of its programs, which may be handed them. With ``heirs``, those that define
         a class with such a base.
-        In a library of which several files are users there are none, unless ``many`` or ``heirs`` are wanted.
+        In a library of which several files are users there are none, unless ``many`` are wanted.
         """
         key = self.file(part), words, instances, heirs, many
         return self._kept(self._users, key, lambda key: self._modules_of(self._find_users(*key)))
@@ -487,7 +487,7 @@ class Program:
         if heirs:
             bases = re.compile(rf"\b(?:{'|'.join(words)})\b")
             found = index.ranked(user for user in index.at_ranks(found) if bases.search(index.headers(user)))
-        most = _MOST_USERS if many or heirs or index.program(file) else _MOST_USERS_IN_LIBRARY
+        most = _MOST_USERS if many or index.program(file) else _MOST_USERS_IN_LIBRARY
         if found.bit_count() > most:
             # As long as these are among them there are too many.
             self._note_ranks(Facet.WORDS, _first(found, most + 1))

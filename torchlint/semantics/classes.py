@@ -307,16 +307,18 @@ class Classes:
         maker = self.names.scope(function).node
         return maker if isinstance(maker, cst.ClassDef) else None
 
-    def heirs(self, node: cst.ClassDef) -> list[cst.ClassDef]:
+    def heirs(self, node: cst.ClassDef, *, many: bool = False) -> list[cst.ClassDef]:
         """Return the classes that inherit from this one, however far down, and the class itself.
 
-        Those of this file, and of files that import from it.
+        Those of this file, and of files that import from it; of several in a library only if ``many``.
         """
         found = self._heirs.get(node, [node])
         if self.link is None:
             return found
         name = node.name.value
-        others = [self.counterpart(module) for module in self.link.users(self, (name,), heirs=True)]
+        others = [
+            self.counterpart(module) for module in self.link.users(self, (name,), heirs=True, many=many)
+        ]
         return [*found, *(heir for classes in others for heir in classes._heirs.get(node, ()))]
 
     @cached_property
