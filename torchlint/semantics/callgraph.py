@@ -111,8 +111,9 @@ class CallGraph:
         owner = self.classes.owner(method)
         if owner is None:
             return ()
-        heirs = (self.classes.info(heir).methods.get(method.name.value) for heir in self.classes.heirs(owner))
-        return tuple(each for each in heirs if each is not None and not is_abstract(each))
+        heirs = self.classes.heirs(owner, many=True)
+        own = (self.classes.info(heir).methods.get(method.name.value) for heir in heirs)
+        return tuple(each for each in own if each is not None and not is_abstract(each))
 
     def is_settled(self, call: cst.Call) -> bool:
         """Return whether the answer for a call holds, whatever else is asked."""

@@ -124,6 +124,51 @@ class ClassInfo:
                 return info.methods[name]
         return None
 
+    @property
+    def constructor(self) -> cst.FunctionDef | None:
+        """The ``__init__`` that takes the arguments of the class; None where a library's does, be it by way
+        of one that hands on all that it is given.
+        """
+        own = [info.methods["__init__"] for info in self.lineage if "__init__" in info.methods]
+        return next((each for each in own if not _hands_on_everything(each)), None)
+
+
+def _hands_on_everything(init: cst.FunctionDef) -> bool:
+    """Return whether it is ``def __init__(self, *args, **kwargs): super().__init__(*args, **kwargs)``,
+    whatever follows.
+    """
+    match init:
+        case cst.FunctionDef(
+            params=cst.Parameters(
+                params=[_],
+                star_arg=cst.Param(name=stars),
+                star_kwarg=cst.Param(name=keywords),
+                kwonly_params=[],
+            ),
+            body=cst.IndentedBlock(body=body),
+        ):
+            return any(_hands_on(statement, stars.value, keywords.value) for statement in body)
+    return False
+
+
+def _hands_on(statement: cst.BaseStatement, stars: str, keywords: str) -> bool:
+    match statement:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Expr(
+                    value=cst.Call(
+                        func=cst.Attribute(value=cst.Call(func=cst.Name("super")), attr=cst.Name("__init__")),
+                        args=[
+                            cst.Arg(star="*", value=cst.Name() as first),
+                            cst.Arg(star="**", value=cst.Name() as second),
+                        ],
+                    )
+                )
+            ]
+        ):
+            return (first.value, second.value) == (stars, keywords)
+    return False
+
 
 def _fields(definition: cst.ClassDef) -> list[str]:
     """Return the names that a class annotates in its body, in order."""
@@ -262,16 +307,18 @@ class Classes:
         maker = self.names.scope(function).node
         return maker if isinstance(maker, cst.ClassDef) else None
 
-    def heirs(self, node: cst.ClassDef) -> list[cst.ClassDef]:
+    def heirs(self, node: cst.ClassDef, *, many: bool = False) -> list[cst.ClassDef]:
         """Return the classes that inherit from this one, however far down, and the class itself.
 
-        Those of this file, and of files that import from it.
+        Those of this file, and of files that import from it; of several in a library only if ``many``.
         """
         found = self._heirs.get(node, [node])
         if self.link is None:
             return found
         name = node.name.value
-        others = [self.counterpart(module) for module in self.link.users(self, (name,), heirs=True)]
+        others = [
+            self.counterpart(module) for module in self.link.users(self, (name,), heirs=True, many=many)
+        ]
         return [*found, *(heir for classes in others for heir in classes._heirs.get(node, ()))]
 
     @cached_property

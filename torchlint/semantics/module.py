@@ -310,7 +310,7 @@ class Module:
             return calls.signature_of_function(override or definition, bound=bound), callee.presets
         if isinstance(definition, cst.ClassDef) and callee.kind is Kind.CLASS:
             info = self.classes.info(definition)
-            init = info.method("__init__")
+            init = info.method("__init__") if info.opaque or not info.bases else info.constructor
             if init is not None:
                 return calls.signature_of_function(init, bound=True), callee.presets
             known = [SIGNATURES[base] for base in info.bases if base in SIGNATURES]
@@ -334,7 +334,7 @@ class Module:
         """Return the library class of what a call makes, through local subclasses and ``partial``.
 
         A user's own class counts as the library class it inherits from only if it leaves the
-        constructor alone.
+        constructor alone, or hands on to it all that it is given.
         """
         dotted = self.qualified(call.func)
         if dotted is not None:
@@ -344,7 +344,7 @@ class Module:
             return None
         if isinstance(callee.definition, cst.ClassDef):
             info = self.classes.info(callee.definition)
-            if info.method("__init__") is not None or info.opaque:
+            if info.constructor is not None or info.opaque:
                 return None
             return next((base for base in info.bases if kind_of_class(base) is not Kind.UNKNOWN), None)
         return callee.cls

@@ -22,6 +22,7 @@ Who has an answer of its own for what meets, a shape, say, asks `steps` instead,
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Hashable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
@@ -519,12 +520,14 @@ def _called(module: Module, call: cst.Call, path: Path, through: Through) -> lis
             return found
     if not through & Through.RETURNS:
         return None
-    function, made = module.callee(call), module.value(call.func)
+    made = module.value(call.func)
     if made.kind is Kind.CLASS and isinstance(made.definition, cst.ClassDef) and path:
         return [Source(made.definition, path)] if isinstance(path[0], Field) else None
-    if function is None or made.kind is Kind.CLASS:
+    if made.kind is Kind.CLASS:
         return None
-    return onward(*returns(module, function), path=path) or None
+    # Where heirs define a method each in its own way, any of them may be run.
+    results = [returns(module, function) for function in module.callees(call)]
+    return onward(*itertools.chain(*results), path=path) if results and all(results) else None
 
 
 def _by_builtin(call: cst.Call, name: str, path: Path) -> list[Source] | None:

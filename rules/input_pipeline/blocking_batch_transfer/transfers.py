@@ -149,7 +149,8 @@ class Transfers(Part):
     def _batches_behind(self, node: cst.BaseExpression) -> frozenset[cst.CSTNode]:
         """Return what identifies the batches that a tensor on the host is a part of, or is computed from.
 
-        Those are the expressions that a loop goes over, or from which ``next`` takes a batch.
+        Those are the expressions that a loop goes over, or from which ``next`` takes a batch, and parameters
+        that are given one.
         """
         return frozenset(end for end in self._taken_from(node) if end is not None)
 
@@ -158,6 +159,8 @@ class Transfers(Part):
         match node:
             case _ if path[:1] == (Item.EACH,):
                 return onward(node) if any(self._taken_from(Source(node))) else node
+            case cst.Subscript(value=cst.Name() as owner) if (given := self._parameter(owner)) is not None:
+                return given
             case cst.Subscript(value=owner) | cst.Attribute(value=owner):
                 return onward(owner)
             case cst.Call(func=cst.Name("next")):
@@ -171,6 +174,13 @@ class Transfers(Part):
                 return onward(given)
             case _:
                 return None
+
+    def _parameter(self, name: cst.Name) -> cst.CSTNode | None:
+        """Return the parameter that a name certainly stands for."""
+        bindings = self.module.bindings(name)
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
+            return None
+        return bindings[0].node
 
     def _collates_tensors(self, loader: cst.Call) -> bool:
         """Return whether what a loader yields has plain tensors wherever it has something to move."""
