@@ -211,7 +211,8 @@ class Value(NamedTuple):
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE, Kind.NDARRAY})
 
 _DEFINED = frozenset({Kind.MODULE, Kind.OBJECT, Kind.DATASET, Kind.SAMPLER, Kind.CLASS, Kind.FUNCTION})
-_MOST_ALTERNATIVES = 8
+MOST_ALTERNATIVES = 8
+"""How many definitions a value may have, to be told apart."""
 
 UNKNOWN: Final = Value(Kind.UNKNOWN)
 NONE: Final = Value(Kind.NONE, constant=None)
@@ -379,7 +380,7 @@ def _alternatives(a: Value, b: Value) -> frozenset[Definition]:
     if a.definition is b.definition and a.definition is not None:
         return frozenset()
     ours, theirs = a.definitions, b.definitions
-    if not ours or not theirs or a.presets or b.presets or len(ours | theirs) > _MOST_ALTERNATIVES:
+    if not ours or not theirs or a.presets or b.presets or len(ours | theirs) > MOST_ALTERNATIVES:
         return frozenset()
     return ours | theirs
 

@@ -69,8 +69,9 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
     ## Fix safety
 
     The fix of `ToTensor` is unsafe: the result is a `tv_tensors.Image` instead of a plain tensor, and uint8
-    tensors are scaled as well. The other fixes are safe: they are equivalent, or remove a call without
-    effect. There is no fix for `to_tensor`, nor for names that are imported one by one.
+    tensors are scaled as well. That of `ConvertImageDtype` is unsafe: `ToDtype` leaves the dtype of masks and
+    boxes alone, and cannot be compiled by TorchScript. The other fixes are safe: they are equivalent, or
+    remove a call without effect. There is no fix for `to_tensor`, nor for names that are imported one by one.
 
     ## References
 

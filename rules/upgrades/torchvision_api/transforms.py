@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
-from torchlint.fixes import add_argument, replace, safe, spell, unsafe
+from torchlint.fixes import add_argument, replace, spell, unsafe
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _V2 = "torchvision.transforms.v2."
+_NARROWER = "masks and boxes keep their dtype, and TorchScript does not compile `ToDtype`"
 
 
 def in_two_steps(module: Module, call: cst.Call) -> Fix | None:
@@ -53,6 +54,6 @@ def scaled(module: Module, call: cst.Call) -> Fix | None:
     renamed = replace(module, call.func, new.text)
     if call.args:
         scaled = add_argument(module, call, "True", keyword="scale", keyword_only=True)
-        return safe(module, "Use `ToDtype`", renamed, scaled)
+        return unsafe(module, "Use `ToDtype`", renamed, scaled, risk=_NARROWER)
     code = f"{new.text}({number.text}, scale=True)"
-    return safe(module, "Use `ToDtype`", replace(module, call, code), number.edits)
+    return unsafe(module, "Use `ToDtype`", replace(module, call, code), number.edits, risk=_NARROWER)

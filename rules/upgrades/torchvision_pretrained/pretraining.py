@@ -24,13 +24,15 @@ _TAKES_NAME_FIRST = ("detection.resnet_fpn_backbone", "detection.mobilenet_backb
 class Legacy:
     """An argument of the old kind, its name and the new one, and the code of what is equal to its value.
 
-    ``code`` is None where the value is not known, or has no equal.
+    ``code`` is None where the value is not known, or has no equal. ``added`` tells that the builder may be
+    one that the program has put among torchvision's, which takes the arguments that it was written with.
     """
 
     arg: cst.Arg
     old: str
     new: str
     code: str | None
+    added: bool
 
 
 def legacy_weights(module: Module, call: cst.Call) -> Iterator[Legacy]:
@@ -46,13 +48,15 @@ def legacy_weights(module: Module, call: cst.Call) -> Iterator[Legacy]:
     builder = _builder(module, call.func)
     if builder is None:
         return
+    added = builder == _ANY and _adds_builders(module)
     for arg in named:
         assert arg.keyword is not None
         old = arg.keyword.value
         if old == "pretrained" or builder in PRETRAINED_BACKBONE:
-            yield Legacy(arg, old, _NEW[old], _code(module, call, builder, arg, old))
+            yield Legacy(arg, old, _NEW[old], _code(module, call, builder, arg, old), added)
     if first is not None and builder not in _TAKES_NAME_FIRST:
-        yield Legacy(first, "pretrained", "weights", _code(module, call, builder, first, "pretrained"))
+        code = _code(module, call, builder, first, "pretrained")
+        yield Legacy(first, "pretrained", "weights", code, added)
 
 
 def _is_flag(value: cst.BaseExpression) -> bool:
@@ -83,6 +87,41 @@ def _builder(module: Module, func: cst.BaseExpression) -> str | None:
     return name if known else None
 
 
+def _adds_builders(module: Module) -> bool:
+    """Return whether a file of the program puts functions of its own into ``torchvision.models``."""
+    return any(map(_adds, (module, *module.companions("torchvision"))))
+
+
+def _adds(module: Module) -> bool:
+    """Return whether a file does: ``models.__dict__[name] = …``, ``setattr(models, name, …)``,
+    ``models.name = …``.
+    """
+    if any(
+        (module.qualified(binding.target) or "").startswith(_PLACE)
+        for bindings in module.names.attributes.values()
+        for binding in bindings
+    ):
+        return True
+    for call in module.tree.calls_by_name.get("setattr", ()):
+        if call.args and module.qualified(call.args[0].value) == "torchvision.models":
+            return True
+    return any(
+        _is_written(module, node)
+        for node in module.tree.nodes(cst.Attribute)
+        if node.attr.value == "__dict__" and module.qualified(node.value) == "torchvision.models"
+    )
+
+
+def _is_written(module: Module, namespace: cst.Attribute) -> bool:
+    """Return whether something is put into a namespace: by its name, or by a method."""
+    match module.tree.parent(namespace):
+        case cst.Subscript() as item:
+            return isinstance(module.tree.parent(item), cst.AssignTarget)
+        case cst.Attribute(attr=cst.Name("update" | "setdefault")):
+            return True
+    return False
+
+
 def _code(module: Module, call: cst.Call, builder: str, arg: cst.Arg, old: str) -> str | None:
     match arg.value:
         case cst.Name("False"):
@@ -101,7 +140,10 @@ def _code(module: Module, call: cst.Call, builder: str, arg: cst.Arg, old: str) 
         name = PRETRAINED[builder]
     else:
         quantized = next((a.value for a in call.args if a.keyword and a.keyword.value == "quantize"), None)
-        if any(a.star for a in call.args) or not (quantized is None or _is_flag(quantized)):
+        literal = quantized is None or (
+            isinstance(quantized, cst.Name) and quantized.value in ("True", "False")
+        )
+        if any(a.star for a in call.args) or not literal:
             return None
         is_quantized = isinstance(quantized, cst.Name) and quantized.value == "True"
         name = QUANTIZED[last] if is_quantized else PRETRAINED[last]

@@ -59,9 +59,9 @@ def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## Fix safety
 
     Safe: the fix names the weights that torchvision itself would load. It is unsafe next to `**kwargs`, which
-    may already contain the new argument. There is no fix if the value is not a literal `True` or `False`, if
-    the new argument is passed as well, if other positional arguments follow, or if the model has no such
-    weights.
+    may already contain the new argument, and for a model chosen by name if the program adds functions of its
+    own to `torchvision.models`. There is no fix if the value is not a literal `True` or `False`, if the new
+    argument is passed as well, if other positional arguments follow, or if the model has no such weights.
 
     ## References
 
@@ -86,6 +86,8 @@ def _fix(module: Module, call: cst.Call, legacy: Legacy) -> Fix | None:
         return None
     hidden = any(arg.star for arg in call.args)
     risk = "`*` or `**` may pass the new argument already" if hidden else None
+    if legacy.added:
+        risk = "the program adds functions to `torchvision.models`, which may not have the new argument"
     message = f"Use `{legacy.new}={legacy.code}`"
     if legacy.arg.keyword is not None:
         named = replace(module, legacy.arg.keyword, legacy.new)
