@@ -196,7 +196,7 @@ class Backpropagation(Part):
         return self._leads_elsewhere(function.body, reach)
 
     @cached_property
-    def _everywhere(self) -> list[Backpropagation]:
+    def everywhere(self) -> list[Backpropagation]:
         """What is known of the backward passes of all files of the programs that the file is part of."""
         others = () if self.link is None else self.link.companions(self, _MENTIONED)
         found = [self, *map(Backpropagation.of, others)]
@@ -336,7 +336,7 @@ class Backpropagation(Part):
     def feeds(self, place: cst.BaseExpression) -> bool:
         """Return whether what is kept under this name or attribute may take part in a backward pass."""
         kept = set(self._kept_in(place))
-        return any(not kept.isdisjoint(each._reached.places) for each in self._everywhere)
+        return any(not kept.isdisjoint(each._reached.places) for each in self.everywhere)
 
     def _kept_in(self, place: cst.BaseExpression) -> Iterable[Place]:
         """Return the definitions that a name may have where something is put into what it holds,
@@ -472,7 +472,7 @@ class Backpropagation(Part):
         Unlike ``feeds`` this is about one assignment, not about all that a name is ever given.
         """
         if isinstance(target, cst.Call):
-            return any(target in each._reached.calls for each in self._everywhere)
+            return any(target in each._reached.calls for each in self.everywhere)
         place: Place
         if isinstance(target, cst.Attribute):
             place = target.attr.value
@@ -480,7 +480,7 @@ class Backpropagation(Part):
             place = target
         else:
             place = self.module.binding_of(target) or target
-        return any(place in each._reached.places for each in self._everywhere)
+        return any(place in each._reached.places for each in self.everywhere)
 
     def carries_graph(self, node: cst.BaseExpression) -> bool:
         """Return whether an expression, as far as the file shows, holds a tensor with its graph."""

@@ -11,8 +11,14 @@ from torchlint.semantics.remembered import remembered
 
 
 def freed(module: Module, node: cst.BaseExpression) -> bool:
-    """Return whether a backward pass that keeps no graph runs through a tensor that ``node`` is made of."""
-    return _runs_through(module, node, _freeing(module))
+    """Return whether a backward pass that keeps no graph runs through a tensor that ``node`` is made of.
+
+    A step in another file may have run it: ``losses.append(train_step(model, batch))``.
+    """
+    if _runs_through(module, node, _freeing(module)):
+        return True
+    others = (each.module for each in Backpropagation.of(module).everywhere if each.module is not module)
+    return any(_runs_through(module, node, _freeing(other)) for other in others)
 
 
 def retained(module: Module, node: cst.BaseExpression) -> bool:
