@@ -661,6 +661,18 @@ def test_misuse_points_to_the_help(args: list[str]) -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
+        (["verify"], "missing argument `SCRIPT`\n"),
+        (["check", "--output-file"], "option `--output-file` requires an argument\n"),
+        (["graph", "nowhere"], "PATH: path `nowhere` does not exist\n"),
+    ],
+)
+def test_what_click_says_of_misuse_has_the_marks_of_other_messages(args: list[str], told: str) -> None:
+    assert lint(*args).stderr.startswith(f"error: {told}")
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
         (["check", "--staged"], "is not in a git working tree"),
         (["check", "--changed-since", "main"], "is not in a git working tree"),
         (["check", "--baseline", "none.json"], "no such file"),

@@ -1822,6 +1822,75 @@ case(
     """,
 )
 case(
+    "TL202",
+    "a loss beside results that a step of training collects without a graph",
+    False,
+    """\
+    import torch
+    import torch.nn.functional as F
+
+    def train(model, loader, optimizer):
+        model.train().cuda()
+        total, scores = 0.0, []
+        for x, y in loader:
+            x, y = x.cuda(), y.cuda()
+            optimizer.zero_grad()
+            out = model(x)
+            loss = F.cross_entropy(out, y)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            with torch.no_grad():
+                scores.extend(torch.sigmoid(out).cpu().numpy())
+        return total, scores
+    """,
+)
+case(
+    "TL203",
+    "results that a step of training collects without a graph",
+    False,
+    """\
+    import torch
+    import torch.nn.functional as F
+
+    def train(model, loader, optimizer):
+        model.train().cuda()
+        scores = []
+        for x, y in loader:
+            x, y = x.cuda(), y.cuda()
+            optimizer.zero_grad()
+            out = model(x)
+            F.cross_entropy(out, y).backward()
+            optimizer.step()
+            with torch.no_grad():
+                scores.extend(torch.sigmoid(out).cpu().numpy())
+        return scores
+    """,
+)
+case(
+    "TL213",
+    "an item that a list repeats, which is no input",
+    False,
+    """\
+    import torch
+
+    class Translator:
+        def __init__(self, decoder, vocabulary):
+            self.device = torch.device("cuda")
+            self.encoder, self.decoder = torch.nn.GRU(8, 8).to(self.device), decoder.to(self.device)
+            self.start = vocabulary["start"]
+
+        def run(self, sentences):
+            state = self.encoder(sentences)
+            first = torch.tensor([[self.start] * sentences.size(1)], device=self.device)
+            return self.decoder(first, state)
+
+        def translate(self, loader):
+            for sentences in loader:
+                self.run(sentences.to(self.device))
+    """,
+)
+case(
     "TL203",
     "results of an evaluation, which are wanted in host memory in the end",
     True,

@@ -256,7 +256,7 @@ class Options:
         metadata=_says(
             Kind.CHOICE,
             _REPORT,
-            "What to do with advice about whole programs: tell it behind the findings (`aside`), leave it "
+            "What to do with advice about whole programs: show it after the findings (`aside`), leave it "
             "out (`off`), or treat it as findings (`on`), in all formats, the exit status and --fix.",
             'advice = "off"',
             choices=("aside", "off", "on"),

@@ -82,12 +82,11 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     returned as Python numbers have no graph, and nothing imports a notebook.
 
     The fix is also unsafe for generator functions, for a model that is never trained (its parameters no
-    longer get a `.grad`), where a model keeps a tensor with its graph for later passes or for a backward pass
-    that follows no other pass, where the program
-    reads `requires_grad` or `grad_fn` of a tensor or gives a `TransformerEncoder` a padding mask, whose
-    outputs differ without autograd, and where a tensor is printed with its graph. There is no fix where the
-    code to wrap contains `yield` or `await`, because the consumer would run without autograd, and none for
-    functions compiled with `torch.jit.script`.
+    longer get a `.grad`), where a model keeps a tensor with its graph for a later forward or backward pass,
+    where the program reads `requires_grad` or `grad_fn` of a tensor or gives a `TransformerEncoder` a padding
+    mask, whose outputs differ without autograd, and where a tensor is printed with its graph. There is no fix
+    where the code to wrap contains `yield` or `await`, because the consumer would run without autograd, and
+    none for functions compiled with `torch.jit.script`.
 
     ## References
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)

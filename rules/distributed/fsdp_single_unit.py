@@ -39,8 +39,9 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     is also no next unit to gather during computation, so the device waits for communication. With one unit
     per block, a device holds the parameters of one or two blocks, and gathers the next one while it computes.
 
-    What this gains is memory. In time it costs the gathers of the backward pass and one more launch for each
-    block, which batches hide that give the device long enough to compute; small ones take longer.
+    Sharding by block saves memory, not time: parameters are gathered again in the backward pass, and each
+    block launches its own collectives. Batches that keep the device busy hide that; with small batches, a
+    step takes longer.
 
     ## Example
 

@@ -76,8 +76,8 @@ def gradients_reduced_by_hand(call: cst.Call, module: Module) -> Iterator[Findin
 
     ## Fix safety
 
-    There is no fix. `DistributedDataParallel` averages where `all_reduce` adds up: divide the learning rate
-    by the number of ranks if nothing divided the sums.
+    There is no fix. `DistributedDataParallel` averages gradients, while `all_reduce` sums them by default: if
+    nothing divided the sums, multiply the learning rate of SGD by the number of ranks to keep its steps.
 
     ## References
 

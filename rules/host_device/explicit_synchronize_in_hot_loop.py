@@ -46,7 +46,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
 
     The rule ignores benchmarks, which have to synchronize before they read the time or memory statistics,
     functions that read what they copied to the host with `non_blocking=True`, events that another function
-    records in a file with such copies, and calls that a parameter asks for which is off by default.
+    records in a file with such copies, and calls behind a parameter that is off by default.
 
     ## Why is this bad?
 

@@ -37,6 +37,9 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
     `table[i, j] = n`), or in the elements that a list or a tensor of indices selects (`x[rows] = n`,
     `x[:, [0, 2]] = n`).
 
+    Findings are of low impact, because few programs store a single number where time counts; in servers and
+    decoding loops they are of high impact.
+
     ## Why is this bad?
 
     PyTorch creates a tensor from the number in host memory and copies it to the device, and the host waits
@@ -69,9 +72,6 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
     Collect many values in host memory, and copy them once with `non_blocking=True`. With several indices,
     `x[rows, columns] = zero` accepts a scalar that was created on the device once:
     `zero = torch.zeros((), device=device)`.
-
-    Findings are of low impact, since few programs store a number at a time in places that count; in servers
-    and decoding loops they are of high impact.
 
     ## Fix safety
 

@@ -56,22 +56,22 @@ def is_one_of_many(module: Module, tensor: cst.BaseExpression) -> bool:
 
     Each waits by itself, so that one copy of all is faster whatever the elements are for.
     """
-    return gone_through(module, tensor) is not None or _is_comprehended(module, tensor)
+    return gone_through(module, tensor) is not None or comprehended(module, tensor) is not None
 
 
-def _is_comprehended(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Return whether it is ``row[0]`` in ``[row[0].item() for row in ranks]``."""
+def comprehended(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return ``ranks`` for ``row[0]`` in ``[row[0].item() for row in ranks]``."""
     read = _names(module, tensor)
     for loop in module.flow.loops(tensor):
         if not isinstance(loop, cst.BaseSimpleComp):
-            return False
+            return None
         clause: cst.CompFor | None = loop.for_in
         while clause is not None:
             for target, items in _in_step(clause.target, clause.iter):
                 if _names(module, target) & read and module.value(items).kind is Kind.TENSOR:
-                    return not places.computes(module, loop.elt)
+                    return None if places.computes(module, loop.elt) else items
             clause = clause.inner_for_in
-    return False
+    return None
 
 
 def picked_from(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpression | None:

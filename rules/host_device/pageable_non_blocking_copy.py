@@ -42,6 +42,10 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     tensors in pageable memory that are larger than 1 MB or of unknown size. Non-contiguous slices of a
     pinned tensor (`pinned[:, :n]`) are found as well, because they are first gathered in pageable memory.
 
+    Findings are of low impact where the program does not show that the tensor is larger than 1 MB, unless
+    they are in a server or a decoding loop. The rule ignores tensors whose numbers Python lists, which takes
+    longer than such a copy.
+
     ## Why is this bad?
 
     The device can only read pinned memory directly. Data in pageable memory is first copied to a staging
@@ -71,10 +75,6 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     A buffer that is reused must not be overwritten before the copy is done: alternate between two buffers,
     or wait for an event. If the tensor is created in every step, `.pin_memory()` or `pin_memory=True` is
     enough. The batches of a loader are pinned by the loader (TL102).
-
-    Findings are of low impact where the program does not show that the tensor is larger than 1 MB, and left
-    out where Python lists its numbers, which takes longer than such a copy. In servers and decoding loops
-    they count as any other.
 
     ## Fix safety
 

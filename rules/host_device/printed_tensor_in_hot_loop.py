@@ -32,7 +32,7 @@ _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
     on=_PLACES,
     named={cst.Call: WRITERS},
     mentions=("torch|lightning|accelerate",),
-    remedy="Log it only every 100 steps, if `step % 100 == 0`",
+    remedy="Log it only every 100 steps, under `if step % 100 == 0`",
     synchronizes=True,
 )
 def printed_tensor_in_hot_loop(

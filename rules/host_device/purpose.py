@@ -108,7 +108,7 @@ def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
     if _becomes_number(module, copy):
         return False
     current = phase(module, copy)
-    if current is Phase.TRAINING and grad(module, copy) is not Grad.OFF and not _only_runs(module, copy, hot):
+    if current is Phase.TRAINING and not _trains_nothing(module, copy, hot):
         return False
     if isinstance(hot.loop, cst.FunctionDef):
         return current is not Phase.FORWARD or _becomes_array(module, copy) or _is_banked(module, copy)
@@ -138,6 +138,14 @@ def _is_banked(module: Module, copy: cst.Call) -> bool:
         case cst.Call(func=cst.Attribute(value=cst.Attribute(), attr=cst.Name("append"))):
             return True
     return False
+
+
+def _trains_nothing(module: Module, copy: cst.Call, hot: Hot) -> bool:
+    """Return whether autograd is off for whole rounds, not only around a copy that a step of training makes,
+    or no round computes gradients.
+    """
+    place = hot.loop if isinstance(hot.loop, (cst.For, cst.While)) else copy
+    return grad(module, place) is Grad.OFF or _only_runs(module, copy, hot)
 
 
 def _only_runs(module: Module, copy: cst.Call, hot: Hot) -> bool:

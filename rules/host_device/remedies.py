@@ -109,8 +109,8 @@ def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
 
 
 def now_and_then(module: Module, hot: Hot) -> str:
-    """Return when to do what waits: "if `i % 100 == 0`", by the loop's own counter."""
-    return f"if `{counter_of(module, hot)} % 100 == 0`"
+    """Return when to do what waits: "under `if i % 100 == 0`", by the loop's own counter."""
+    return f"under `if {counter_of(module, hot)} % 100 == 0`"
 
 
 def counter_of(module: Module, hot: Hot) -> str:

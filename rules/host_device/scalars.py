@@ -76,7 +76,8 @@ class SentScalar:
     Attributes:
         call: the call that makes the tensor.
         number: the Python number.
-        size: the code of the tensor's size: ``()``, ``(1,)`` for a list of it, ``(n,)`` for ``[number] * n``.
+        size: the code of the tensor's size: ``()``, ``(1,)`` for a list of it, ``(n,)`` for ``[number] * n``,
+            ``(1, n)`` for ``[[number] * n]``.
         move: the call that moves the tensor; None if ``device=`` or the receiver of ``new_tensor`` says
             where it goes.
     """
@@ -275,11 +276,17 @@ def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
     risk = None
     if not exact:
         risk = "the tensor may get a different dtype or device, or be no leaf of the graph"
-    elif not sent.size.startswith(("(1", "()")):
+    elif not _written_out(sent.size):
         risk = "for a size of 0 the dtype may differ, and a negative size is an error"
     elif False in chosen or (True in chosen and "dtype" not in module.source(sent.call)):
         risk = "callers may pass a list, an array, or a NumPy number with a dtype of its own"
     return graded(module, message, code, edits, risk=risk)
+
+
+def _written_out(size: str) -> bool:
+    """Return whether the code of a size has no other numbers than literal ones above 0."""
+    parts = [part for part in size.strip("()").replace(" ", "").split(",") if part]
+    return all(part.isdigit() and int(part) > 0 for part in parts)
 
 
 def _filling(module: Module, sent: SentScalar) -> Edits | None:

@@ -181,10 +181,14 @@ def is_input(module: Module, node: cst.CSTNode, source: cst.BaseExpression) -> b
 
 @traced(Through.OPERANDS)
 def _is_constant(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
-    """Return whether data is written out as numbers, or made of such by functions of torch."""
+    """Return whether data is written out as numbers, or repeats itself, or is made of such
+    by functions of torch.
+    """
     match node:
         case cst.Integer() | cst.Float():
             return True
+        case cst.BinaryOperation(left=cst.List(), operator=cst.Multiply()) if not path:
+            return True  # the same, over and over
         case cst.List(elements=elements) | cst.Tuple(elements=elements) if elements and not path:
             return onward(*(element.value for element in elements))
         case cst.Call(func=func, args=[cst.Arg(keyword=None, value=first), *_]):
@@ -300,16 +304,44 @@ COMPUTED = "Compute it on the device: pass `device=` to the functions that creat
 
 
 def single_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
-    """Return the number in the data of a tensor of nothing else, and the code of the tensor's size."""
+    """Return the number in the data of a tensor of nothing else, and the code of the tensor's size:
+    ``(1, n)`` for ``[[number] * n]``.
+    """
+    sizes: list[str] = []
+    while (repeated := _repeated(module, node)) is not None:
+        node, count = repeated
+        sizes.append(count)
+    if not _is_number(module, node):
+        return None
+    return node, f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+
+
+def _repeated(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
+    """Return the item that a list consists of, and how many times: ``[x]``, ``[x] * n``,
+    ``[x for _ in range(n)]``.
+    """
     match node:
-        case cst.List(elements=[cst.Element(value=number)]) | cst.Tuple(elements=[cst.Element(value=number)]):
-            return (number, "(1,)") if _is_number(module, number) else None
+        case cst.List(elements=[cst.Element(value=item)]) | cst.Tuple(elements=[cst.Element(value=item)]):
+            return item, "1"
         case cst.BinaryOperation(
-            left=cst.List(elements=[cst.Element(value=number)]), operator=cst.Multiply(), right=count
+            left=cst.List(elements=[cst.Element(value=item)]), operator=cst.Multiply(), right=count
         ):
-            counted = _is_number(module, number) and _is_number(module, count)
-            return (number, f"({module.source(count)},)") if counted else None
-    return (node, "()") if _is_number(module, node) else None
+            pass
+        case cst.ListComp(
+            elt=item,
+            for_in=cst.CompFor(
+                target=cst.Name(value=name),
+                iter=cst.Call(func=cst.Name("range"), args=[cst.Arg(value=count, star="")]),
+                ifs=[],
+                inner_for_in=None,
+            ),
+        ) if all(n.value != name for n in module.tree.nodes_within(item, cst.Name)):
+            pass
+        case _:
+            return None
+    # Nothing but a whole number says how often, unless an array of NumPy is multiplied.
+    counts = module.value(count).kind in (Kind.NUMBER, Kind.UNKNOWN)
+    return (item, module.source(count)) if counts else None
 
 
 def _is_number(module: Module, node: cst.BaseExpression) -> bool:

@@ -79,8 +79,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Safe: the tensor has the same contents, dtype and device, but that the last digits of steps in fractions
-    (`linspace`) may differ, which the device rounds in another way. The fix is unsafe
+    Safe: the tensor has the same contents, dtype and device. Only the last digits of fractional steps
+    (`linspace`) may differ, because the device rounds them differently. The fix is unsafe
 
     - for random tensors. The device has its own random number generator, so a given seed produces different
       numbers, for this tensor and for everything drawn on the host afterwards. A file cannot show that
@@ -262,9 +262,9 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
     elif made.rounded:
         risk = "the device may round the last digits differently"
     elif _cuts_steps(module, made, move):
-        risk = "the last digit decides how fractions become whole numbers, and the device rounds differently"
+        risk = "the device rounds the last digits differently, which may change whole numbers made of them"
     elif not move.certain:
-        risk = "the argument may be something else than a device"
+        risk = "the argument may be something other than a device"
     return graded(module, message, creation, removal, risk=risk)
 
 

@@ -41,8 +41,8 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
     device holds the weights twice. With several processes, each of them may load a copy onto the first
     device. On a machine without that device, loading fails.
 
-    What this gains is memory: loading itself may take longer, since all of the checkpoint is held by the host
-    before the first tensor is copied.
+    With `map_location="cpu"`, the checkpoint takes no memory on the device. Loading may take longer, because
+    the whole checkpoint is read into host memory before the first tensor is copied.
 
     ## Example
 

@@ -47,7 +47,7 @@ def diagonal_covariance_factored(call: cst.Call, module: Module) -> Iterator[Fin
 
     Finds `MultivariateNormal` whose covariance, precision or scale is made by `torch.diag`,
     `torch.diag_embed` or `torch.eye`, and `torch.linalg.cholesky` of such a matrix: directly, through
-    variables, attributes and functions, and multiplied by something.
+    variables, attributes and functions, with or without a factor.
 
     The rule ignores distributions that are made once: at the level of a module, or in a constructor.
 

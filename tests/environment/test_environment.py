@@ -176,6 +176,11 @@ def test_nothing_readable_is_unknown_and_no_advice(look: Look) -> None:
     assert unknown == set(rows) - {"GPU allocator", "OpenMP affinity", "Debug switches"}
 
 
+def test_nothing_is_unknown_twice(look: Look) -> None:
+    for row in look(desktop).values():
+        assert row.now.count("unknown") <= 1
+
+
 def test_every_piece_of_advice_has_its_reason_command_and_source(look: Look) -> None:
     rows = look(server, torch(cuda="13.0", devices=A100, matmul="highest", threads=64))
     rows |= {f"{name} on a desktop": row for name, row in look(desktop, torch()).items()}

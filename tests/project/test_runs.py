@@ -536,6 +536,75 @@ def test_stray_modules_above_a_project_are_no_part_of_it(
         assert (project.root, project.files) == (train.parent, (train, helper))
 
 
+def test_a_package_among_many_is_a_project_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the folder above it has too many folders, as that of all that is installed."""
+    monkeypatch.setattr(layout, "MOST_FOLDERS_UNMARKED", 5)
+    for number in range(6):
+        lay(tmp_path, {f"package{number}/__init__.py": "", f"package{number}/parts/__init__.py": ""})
+    (tmp_path / "package0-1.0.dist-info").mkdir()
+    package = tmp_path / "package0"
+    layouts = Layouts(lambda _: Options())
+    found = layouts.of(package / "parts" / "__init__.py")
+    assert found is not None
+    assert found is layouts.of(package / "__init__.py")
+    assert (found.root, found.files) == (
+        package,
+        (package / "__init__.py", package / "parts" / "__init__.py"),
+    )
+    assert found.library
+    assert not layouts.given_up
+
+
+def test_a_package_among_many_knows_its_files_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is imported from the folder above it, which is not looked at."""
+    monkeypatch.setattr(layout, "MOST_FOLDERS_UNMARKED", 2)
+    for number in range(3):
+        (tmp_path / f"other{number}").mkdir()
+    train = MATCHING.replace("from helpers", "from package.helpers")
+    report = "def report(loss):\n    print(loss.item())\n"
+    lay(tmp_path, {"package/__init__.py": "", "package/train.py": train, "package/helpers.py": report})
+    assert "helpers.py:2:" in lint("--select", "TL202", "--output-format", "concise", tmp_path / "package")
+
+
+def test_the_classes_of_a_long_table_are_not_followed(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The join of more than a few tells nothing, and each would lead to its own file."""
+    from torchlint.project.program import Program
+
+    read: list[str] = []
+    module = Program.module
+
+    def noting(program: Program, file: Path) -> object:
+        read.append(file.name)
+        return module(program, file)
+
+    monkeypatch.setattr(Program, "module", noting)
+    names = [f"net{number}" for number in range(20)]
+    net = "import torch\nclass N{}(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    nets = {f"{name}.py": net.format(name) for name in names}
+    table = "".join(f"from {name} import N{name}\n" for name in names)
+    table += f"TABLE = [{', '.join(f'({name!r}, N{name})' for name in names)}]\n"
+    train = """\
+        import torch
+        from table import TABLE
+
+        def train(name, loader):
+            for key, kind in TABLE:
+                model = kind().cuda()
+            for x in loader:
+                loss = model(x.cuda())
+                loss.backward()
+                print(loss.item())
+        """
+    lay(work, {**nets, "table.py": table, "train.py": train})
+    assert "TL202" in lint("--select", "TL202", "--no-cache", work / "train.py")
+    assert {"table.py", "train.py"} <= set(read)
+    assert not any(name.startswith("net") for name in read)
+
+
 MATCHING = """\
     import torch
     from helpers import report

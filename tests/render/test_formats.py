@@ -216,9 +216,9 @@ def test_the_summary_counts(desk: Any, grades: tuple[Any, ...], asked: bool, fix
 def test_the_summary_tells_what_fixes_did_to_each_other(desk: Any) -> None:
     applied = {ROOT / "a.py": Counter({"TL102": 1, "TL103": 2})}
     report = desk.report(desk.finding(TEXT, "x"), applied=applied, later=2, settled=1)
-    told = "3 fixed, 2 of them caused by other fixes, 1 more resolved by other fixes"
+    told = "3 fixed, 2 of them only after other fixes, 1 more resolved by other fixes"
     assert summary.render(report) == f"Found 5 problems ({told}, 1 remaining).\n"
-    told = "2 of them caused by other fixes, 1 more resolved by other fixes"
+    told = "2 of them only after other fixes, 1 more resolved by other fixes"
     assert summary.render_fix_only(report, written=True) == f"Fixed 3 problems ({told}).\n"
 
 

@@ -227,6 +227,25 @@ def test_the_index_of_a_thousand_repositories_is_small(tmp_path: Path) -> None:
     assert len(list((tmp_path / "site" / "repositories").iterdir())) == 1000
 
 
+def test_the_levels_of_a_file_are_listed(tmp_path: Path) -> None:
+    advice = finding("TL502", impact="medium", advice=True)
+    site = Site(Shelf(tmp_path / "site"))
+    site.add(
+        Record(
+            "vision/a",
+            "/a",
+            "2026-01-01",
+            0.0,
+            (finding(), advice, finding("TL502", file="b.py", advice=True)),
+        )
+    )
+    site.finish()
+    (page,) = (tmp_path / "site" / "repositories").iterdir()
+    text = page.read_text()
+    assert '<span class="summary">1 high, 1 advice</span>' in text
+    assert '<span class="summary">1 advice</span>' in text
+
+
 def test_what_a_program_says_is_no_markup(tmp_path: Path) -> None:
     hostile = finding(file="<b>.py", lines=("<script>\x1b",), message="`<i>`", help="</code>")
     site = Site(Shelf(tmp_path / "site"))

@@ -468,6 +468,18 @@ PROGRAMS = {
                     self.mask = use(4)  #: use(4) => throttled=no
                 return x
     """,
+    "a window that is full, which it is for good": """
+        class Recorder:
+            def run(self, model, loader):
+                for x in loader:
+                    model(x).sum().backward()
+                    if len(self.recent) == 8:
+                        self.recent = self.recent[1:]
+                        use(1)  #: use(1) => throttled=no
+                    if len(self.first) == 0:
+                        self.first = use(2)  #: use(2) => throttled=yes
+                    self.recent.append(x)
+    """,
     "a forward of tensors, and one of another container": """
         class Warper:
             def forward(self, scores: torch.Tensor):

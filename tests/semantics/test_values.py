@@ -1052,6 +1052,8 @@ PROGRAMS = {
             use(host.type_as(on))  #: host.type_as(on) => kind=tensor device=accelerator
             use(host.type(on.type()))  #: host.type(on.type()) => kind=tensor device=accelerator
             use(host.type_as(x))  #: host.type_as(x) => kind=tensor device=unknown
+            use(torch.tensor(on))  #: torch.tensor(on) => kind=tensor device=accelerator
+            use(torch.tensor(host))  #: torch.tensor(host) => kind=tensor device=cpu
     """,
     "variables of functions around": """
         import torch

@@ -313,11 +313,16 @@ def test_messages_show_code_as_code_and_fixes_of_fixes_as_such(synthetic: Module
         replace(together.fixes[1], message="Odd `mark"),
         replace(together.fixes[2], message="", row=0),
     )
-    changed = replace(found, variants=(original, again, replace(together, fixes=fixes), *others))
+    changed = replace(
+        found,
+        variants=(original, again, replace(together, fixes=fixes), *others),
+        notes=("Raise it with `--budget SECONDS`.",),
+    )
     html = report.render(replace(results, measurements=(changed,)))
+    assert "Raise it with <code>--budget SECONDS</code>." in html
     assert "TL201: Set <code>a &lt; b</code>, or <code>c</code> (line 31)" in html
     assert "TL202: Odd `mark (line 38)" in html
-    assert "TL302: caused by the other fixes" in html
+    assert "TL302: only after the other fixes" in html
 
 
 def test_figures_that_nobody_saw_take_no_column(synthetic: ModuleType) -> None:

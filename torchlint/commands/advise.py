@@ -24,7 +24,7 @@ command = check.Command(
     callback=_run,
     help="Show what could make the programs at PATH faster or let them use less memory as a whole, such as "
     "mixed precision, TF32 or fused optimizers: what gained most in its benchmark first, with the change and "
-    "a command that measures it. `check` tells the same in a line each, behind its findings.\n\n"
+    "a command that measures it. `check` shows it after its findings, one line each.\n\n"
     "Exits with 0, or with 2 on misuse or an internal error.",
     params=check.parameters(
         name for name, setting in options.settings().items() if setting.cli and name not in _LEFT_OUT

@@ -59,10 +59,12 @@ def _run(
 command = click.Command(
     "graph",
     callback=_run,
-    help="Show the files under PATHS, their roles in the project, and which other files of the project "
+    help="Show the files under PATH, their roles in the project, and which other files of the project "
     "they import. Nothing is executed.",
     params=[
-        click.Argument(["paths"], nargs=-1, type=click.Path(path_type=Path, exists=True)),
+        click.Argument(
+            ["paths"], nargs=-1, type=click.Path(path_type=Path, exists=True), metavar="[PATH]..."
+        ),
         click.Option(
             ["--output-format"],
             type=Choice(list(FORMATS)),

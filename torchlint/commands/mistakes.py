@@ -20,7 +20,8 @@ def message(error: click.UsageError) -> str:
         return f"unknown option `{error.option_name}`{_meant(error)}"
     if type(error) is click.BadParameter and error.param is not None:
         return f"{_place(error, error.param)}: {_plain(_of_number(error))}"
-    return _plain(error.format_message())
+    of_click = isinstance(error, click.MissingParameter | click.BadOptionUsage | click.BadArgumentUsage)
+    return _plain(_ticked(error.format_message()) if of_click else error.format_message())
 
 
 def _meant(error: click.NoSuchOption) -> str:
@@ -46,7 +47,7 @@ def _place(error: click.BadParameter, parameter: click.Parameter) -> str:
         return parameter.envvar
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len)
-    return parameter.human_readable_name
+    return parameter.human_readable_name.strip("[].")
 
 
 def _of_number(error: click.BadParameter) -> str:
@@ -59,7 +60,12 @@ def _of_number(error: click.BadParameter) -> str:
         head, found, _ = error.message.partition(f" is not a valid {said}")
         if found:
             return f"`{head.strip(chr(39))}` is not a {meant}"
-    return error.message
+    return _ticked(error.message) if isinstance(error.param, click.Argument) else error.message
+
+
+def _ticked(text: str) -> str:
+    """Return a message of click with names between the marks that torchlint's messages have."""
+    return re.sub(r"'([^'\n]*)'", r"`\1`", text)
 
 
 def _plain(text: str) -> str:

@@ -86,10 +86,10 @@ def _run(
 command = click.Command(
     "report",
     callback=_run,
-    help="Write a static site about what is found in many repositories: totals by rule, team and time, the "
-    "files with the most at stake, and a page for each repository. FOLDER is a checkout; the folder that it "
-    "is in counts as its team.\n\nExits with 0, with 1 if a repository could not be checked, which the site "
-    "tells, or with 2 on invalid usage.",
+    help="Write a static site about what is found in many repositories: totals by rule and team and over "
+    "time, the files with the most at stake, and a page for each repository. FOLDER is a checkout; the "
+    "folder that it is in counts as its team.\n\nExits with 0, with 1 if a repository could not be checked, "
+    "which the site says, or with 2 on invalid usage.",
     params=[
         click.Argument(
             ["folders"], nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FOLDER..."
@@ -99,13 +99,14 @@ command = click.Command(
             required=True,
             type=click.Path(path_type=Path, file_okay=False),
             metavar="FOLDER",
-            help="Where the site is written. Earlier reports in the same folder are what it compares with.",
+            help="Where the site is written. It is compared with earlier reports in the same folder.",
         ),
         click.Option(
             ["-j", "--jobs"],
             type=click.IntRange(min=0),
             default=0,
-            help="How many repositories are checked at a time; 0 is one per processor.",
+            metavar="N",
+            help="How many repositories are checked at a time; 0 means one per processor.",
         ),
         click.Option(
             ["--engine"],

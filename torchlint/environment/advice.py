@@ -285,7 +285,7 @@ def _threads(machine: Machine) -> Row:
         return Row(subject, f"{now}; {reason}", Standing.UNKNOWN)
     number = threads if given is None else int(given) if given.isdecimal() else None
     if number is None:
-        return Row(subject, f"{now}; unknown without torch", Standing.UNKNOWN)
+        return Row(subject, f"{now}; what torch uses is unknown", Standing.UNKNOWN)
     several = len(machine.gpus or ()) > 1
     share = max(1, cores // len(machine.gpus)) if machine.gpus else cores
     if number <= share:
@@ -313,7 +313,7 @@ def _affinity(machine: Machine) -> Row:
     torch, cpus = machine.interpreter.torch, machine.processors
     libraries = torch.openmp if torch is not None else ()
     if not libraries or not cpus.allowed:
-        return _unknown(subject, "not set; the OpenMP library is unknown without torch")
+        return _unknown(subject, "not set; the OpenMP library is that of torch")
     if any("iomp" in name for name in libraries):
         command = "export KMP_AFFINITY=granularity=fine,compact,1,0 KMP_BLOCKTIME=1"
     else:
@@ -335,7 +335,7 @@ def _openmp(machine: Machine) -> Row:
     if preloaded:
         return Row(subject, f"{preloaded[0]} is preloaded", Standing.FINE)
     if torch is None or not torch.openmp:
-        return _unknown(subject, "unknown without torch")
+        return _unknown(subject, "depends on torch")
     now = ", ".join(torch.openmp)
     if machine.processors.vendor != "GenuineIntel" or not _computes_on_cpu(machine) or "iomp" in now:
         return Row(subject, now)

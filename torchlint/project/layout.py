@@ -21,8 +21,8 @@ from torchlint.project.roots import (
     environment_of,
     imported_names,
     is_built,
-    is_marked,
     is_root,
+    is_whole,
     roots_around,
     roots_of,
 )
@@ -37,7 +37,7 @@ MOST_FOLDERS = 10_000
 MOST_FILES = 10_000
 """The same for files, which are all read to find who imports what."""
 MOST_FOLDERS_UNMARKED = 200
-"""The same for a folder in which nothing says that it is the root of a project."""
+"""The same for a folder in which nothing says that it is a package, or the root of a project."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Layouts:
 
     def _layout(self, root: Path) -> Layout | None:
         """Return the layout of the project with a root; None if it has too many folders or files."""
-        most = MOST_FOLDERS if is_marked(root) else MOST_FOLDERS_UNMARKED
+        most = MOST_FOLDERS if is_whole(root) else MOST_FOLDERS_UNMARKED
         documents: set[Path] = set()
         try:
             found = files_below(

@@ -277,6 +277,17 @@ class Program:
             return isinstance(found, Path)
         return found.definition is None or found.definition.kind is not DefinitionKind.VARIABLE
 
+    def speaks(self, names: Names, binding: Binding, word: str) -> bool | None:
+        """Return whether the text of the file that an import brings, or brings a definition of, has a word;
+        None for what is not of the project.
+        """
+        found = self._look_up_import(binding)
+        file = found.file if isinstance(found, Place) else found
+        if not isinstance(file, Path):
+            return None
+        self._note(Facet.WORDS, file)
+        return bool(self.index.speaking_of(self.index.ranked((file,)), word))
+
     def imported(self, names: Names, binding: Binding) -> Target | None:
         """Return what an import brings from the project; None if it is of a library, or not found."""
         return self._kept(self._imported, binding, self._find_imported)

@@ -41,15 +41,18 @@ def roots_of(file: Path) -> list[Path]:
     That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
     above the package that the file is in, or else its own folder, or the highest above that with modules in
     it, and in all folders between: ``train.py`` stands above ``utils/meters.py``. The others follow, from the
-    highest to the nearest, as modules may lie about in a folder with many projects.
+    highest to the nearest, as modules may lie about in a folder with many projects; the last is the package
+    itself, which may lie among all that are installed.
     """
     marked = next(filter(is_root, file.parents), None)
     if marked is not None:
         return [marked]
-    folders = [above_package(file.parent)]
+    above = above_package(file.parent)
+    folders = [above]
     while (folder := folders[0]) != folder.parent and _has_modules(folder.parent):
         folders.insert(0, above_package(folder.parent))
-    return folders
+    package = file.parents[len(file.parent.relative_to(above).parts) - 1]
+    return folders if above == file.parent else [*folders, package]
 
 
 def roots_around(folder: Path) -> list[Path]:
@@ -75,6 +78,11 @@ def is_marked(folder: Path) -> bool:
     and so is the root of a project.
     """
     return any(exists(folder / marker) for marker in _MARKERS)
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether a folder is one thing, whatever it holds: the root of a project, or a package."""
+    return is_marked(folder) or is_file(folder / INIT)
 
 
 def is_root(folder: Path) -> bool:
@@ -247,7 +255,9 @@ _IMPORTED = re.compile(r"""\b(?:import|from)[ \t]+([\w., \t]+)|import_module\(\s
 
 
 def is_built(root: Path) -> bool:
-    """Return whether a project has build metadata: others can install it."""
+    """Return whether a project has build metadata, or is a package that is installed:
+    others can import it.
+    """
     from torchlint import toml
 
     pyproject = _pyproject(root)
@@ -261,7 +271,9 @@ def is_built(root: Path) -> bool:
         tools, "poetry"
     ):
         return True
-    return is_file(root / "setup.py") or "[metadata]" in _read(root / "setup.cfg")
+    if is_file(root / "setup.py") or "[metadata]" in _read(root / "setup.cfg"):
+        return True
+    return is_file(root / INIT) and any(root.parent.glob("*.dist-info"))
 
 
 def fails_on_warnings(root: Path) -> bool:

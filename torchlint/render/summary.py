@@ -111,7 +111,7 @@ def _by_other_fixes(report: Report) -> list[str]:
     """Return how the number of fixes made comes from the number of fixable findings that a check tells."""
     told = []
     if report.later:
-        told.append(f"{report.later} of them caused by other fixes")
+        told.append(f"{report.later} of them only after other fixes")
     if report.settled:
         told.append(f"{report.settled} more resolved by other fixes")
     return told

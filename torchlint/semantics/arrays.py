@@ -334,6 +334,3 @@ def _is_filled(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
         taken = (isinstance(p, cst.Attribute) and p.attr.value in _TAKING for p in parents)
         return False if any(taken) else None
     return False if isinstance(node, cst.Attribute) else None
-
-
-# --- tensors made of lists -----------------------------------------------------------------------------

@@ -96,7 +96,8 @@ class CallGraph:
         """Return the functions of the project that a call names, whatever stands in for them."""
         if self.names.qualified(call.func) is not None:
             return []
-        return [self.run_by(one) for one in self._value(call.func).each]
+        called = self._value(call.func).each
+        return [run for one in called for run in self.forwards(one) or (self.run_by(one),)]
 
     def _standing_in(self, function: Function | None) -> Sequence[Function | None]:
         """Return the function itself, or the methods of heirs that stand in for one without a body."""
@@ -131,6 +132,14 @@ class CallGraph:
                 return info.method("forward") or info.method("__call__")
             return info.method("__call__")
         return None
+
+    def forwards(self, value: Value) -> tuple[cst.FunctionDef, ...]:
+        """Return the ``forward`` that heirs define where the class of a module has none."""
+        owner = value.definition
+        if value.kind is not Kind.MODULE or not isinstance(owner, cst.ClassDef) or self.run_by(value):
+            return ()
+        found = (self.classes.info(heir).method("forward") for heir in self.classes.heirs(owner))
+        return () if self.classes.info(owner).opaque else tuple(dict.fromkeys(filter(None, found)))
 
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
         """Return the calls in this file that run a function of this file, in source order."""
@@ -207,7 +216,7 @@ class CallGraph:
         """Return whether what a call passes rules out that ``way``, a call in the function
         that it runs, runs another ``function`` then.
         """
-        around = self.names.scope(way).node
+        around = self._around(way)
         if not isinstance(around, (cst.FunctionDef, cst.Lambda)):
             return False
         run = next((each for each in self.handed_on(function) if each.call is way), None)
@@ -406,9 +415,16 @@ class CallGraph:
         return {method for method in named if method is not None}
 
     def dispatches(self, call: cst.Call, methods: set[cst.CSTNode]) -> bool:
-        """Return whether a call of one of these methods is made through ``self``, which may be an heir."""
+        """Return whether a call of one of these methods is made through ``self`` or ``cls``,
+        which may be an heir.
+        """
         func = call.func
-        through_self = isinstance(func, cst.Attribute) and self.classes.instance_class(func.value) is not None
+        if isinstance(func, cst.Attribute):
+            through_self = self.classes.instance_class(func.value) is not None
+        else:
+            around = self._around(call)
+            maker = self.classes.class_name(around) if isinstance(around, cst.FunctionDef) else None
+            through_self = isinstance(func, cst.Name) and func.value == maker
         named = self._named_by(call) if through_self else []
         return len(named) == 1 and named[0] in methods
 
@@ -421,6 +437,7 @@ class CallGraph:
             if owner is not None and function.name.value == "__init__":
                 names.update(c.name.value for c in self.classes.heirs(owner))
                 names.update(*map(self._aliases, sorted(names)))
+                names.update(self._names_in_class_methods(owner))
             elif owner is not None and function.name.value in ("forward", "__call__"):
                 return [self._instance_calls]
             else:
@@ -436,6 +453,14 @@ class CallGraph:
             elif isinstance(holder, cst.Call) and holder.func is function:
                 return [_Pool([holder])]
         return [*(self._pool(name) for name in names), self._chosen_calls]
+
+    def _names_in_class_methods(self, owner: cst.ClassDef) -> Iterator[str]:
+        """Yield what class methods of a class and of its ancestors call the class: ``cls``."""
+        for info in self.classes.info(owner).lineage:
+            for method in info.methods.values():
+                name = self.classes.class_name(method)
+                if name is not None:
+                    yield name
 
     @cached_property
     def _chosen_calls(self) -> _Pool:
@@ -589,13 +614,20 @@ class CallGraph:
     @remembered
     def _hands_on_stars(self, call: cst.Call) -> cst.FunctionDef | None:
         """Return the function whose ``*args`` and ``**kwargs``, and no others, a call unpacks."""
-        around = self.names.scope(call).node
+        around = self._around(call)
         unpacked = [argument.value for argument in call.args if argument.star]
         if not unpacked or not isinstance(around, cst.FunctionDef):
             return None
         declared = (around.params.star_arg, around.params.star_kwarg)
         stars = {star.name.value for star in declared if isinstance(star, cst.Param)}
         return around if all(self._parameter_of(around, each) in stars for each in unpacked) else None
+
+    def _around(self, node: cst.CSTNode) -> cst.CSTNode:
+        """Return what makes the scope that a node is in, or that its comprehension is in."""
+        scope = self.names.scope(node)
+        while scope.kind is ScopeKind.COMPREHENSION and scope.parent is not None:
+            scope = scope.parent
+        return scope.node
 
     @remembered
     def _bound(

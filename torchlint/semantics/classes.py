@@ -291,6 +291,17 @@ class Classes:
         first = (*method.params.posonly_params, *method.params.params)[0]
         return first.name.value
 
+    def class_name(self, method: cst.FunctionDef) -> str | None:
+        """Return the name under which a class method knows the class; None for any other."""
+        positional = (*method.params.posonly_params, *method.params.params)
+        return positional[0].name.value if positional and self.is_of_class(method) else None
+
+    def is_of_class(self, function: cst.CSTNode) -> bool:
+        """Return whether a function is a class method."""
+        if not isinstance(function, cst.FunctionDef) or self.owner(function) is None:
+            return False
+        return _wrapping(function) == "classmethod"
+
     def binds_first(self, function: cst.CSTNode, *, named_by_class: bool = False) -> bool:
         """Return whether a call leaves out the first parameter of a function: ``self`` or ``cls``.
 

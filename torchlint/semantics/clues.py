@@ -57,6 +57,15 @@ class _Used:
 _UNUSED = _Used(shows=UNKNOWN)
 
 
+@dataclass(slots=True)
+class _Takers:
+    """Whether torch takes a variable for a tensor, whether it has dimensions, and what else is given it."""
+
+    tensor: bool = False
+    array: bool = False
+    others: list[cst.BaseExpression] = field(default_factory=list)
+
+
 class Clues:
     """The clues of one file to what its definitions leave open."""
 
@@ -166,21 +175,29 @@ class Clues:
         A function that takes tensors only, or a loss of torch, gets it as it is, or what it is compared with;
         or several of its dimensions are indexed at once.
         """
-        tensor, others = self._takers(binding)
-        return tensor or any(self._value(func).cls in results.NN_LOSSES for func in others)
+        takers = self._takers(binding)
+        if takers.tensor or takers.array:
+            return True
+        return any(self._value(func).cls in results.NN_LOSSES for func in takers.others)
+
+    def given_to_torch(self, binding: Binding) -> bool:
+        """Return whether a function of torch that takes tensors only gets a variable as it is."""
+        return self._takers(binding).tensor
+
+    def has_dimensions(self, binding: Binding) -> bool:
+        """Return whether a parameter is used as an array or a tensor alone can be: ``x[:, 0]``."""
+        return self._takers(binding).array
 
     @remembered
-    def _takers(self, binding: Binding) -> tuple[bool, list[cst.BaseExpression]]:
-        """Return whether a function of torch takes a variable for a tensor, and what else gets it first."""
-        others: list[cst.BaseExpression] = []
+    def _takers(self, binding: Binding) -> _Takers:
+        """Return what shows a variable to be a tensor, and what else gets it as its first argument."""
+        found = _Takers()
         for use in self.names.uses(binding):
             # What a loop goes over may as well be pictures, which are arrays.
             promised = binding.kind is BindingKind.PARAMETER and not self.may_be_picture(use)
-            if promised and self._is_cut(use):
-                return True, []
             compared = self._comparison_of(use) if promised else None
-            if compared is not None and self._is_asked_as_tensor(compared):
-                return True, []
+            if promised and (self._is_cut(use) or (compared and self._is_asked_as_tensor(compared))):
+                found.array = True
             given = use if compared is None else compared
             call = self.tree.call_given(given)
             if call is None or call.args[0].value is not given or call.args[0].star:
@@ -191,12 +208,12 @@ class Clues:
                 if package == "torch.nn.functional" or (
                     package == "torch" and name in results.TENSOR_METHODS
                 ):
-                    return True, []
+                    found.tensor = True
             elif isinstance(call.func, cst.Attribute) and call.func.attr.value in _LIKE_ANOTHER:
-                return True, []
+                found.tensor = True
             elif compared is None and isinstance(call.func, (cst.Name, cst.Attribute)):
-                others.append(call.func)
-        return False, others
+                found.others.append(call.func)
+        return found
 
     @remembered
     def packed_by(self, binding: Binding) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,10 +64,10 @@ from torchlint.semantics.values import (
     DTYPE,
     MISSING,
     MODULE,
+    MOST_ALTERNATIVES,
     NDARRAY,
     NONE,
     NUMBER,
-    OF_CLASS,
     SHAPE,
     STRING,
     TENSOR,
@@ -279,9 +280,27 @@ class Inference:
                 for e in node.elements
             ]
             return Value(kind, item=join(items), origin=node)
-        if len(node.elements) > 64:
+        if self._is_registry([element.value for element in node.elements]):
+            return Value(kind, item=UNKNOWN, origin=node)
+        if len(node.elements) > MANY:
             return Value(kind, item=solid(self.value(node.elements[0].value)), origin=node)
         return Value(kind, elements=tuple(solid(self.value(e.value)) for e in node.elements), origin=node)
+
+    def _is_registry(self, entries: Sequence[cst.BaseExpression]) -> bool:
+        """Return whether so many entries are of other files that their join would tell nothing."""
+        if self.names.link is None or len(entries) <= MOST_ALTERNATIVES:
+            return False
+        return sum(map(self._is_of_another_file, entries)) > MOST_ALTERNATIVES
+
+    def _is_of_another_file(self, entry: cst.BaseExpression) -> bool:
+        """Return whether an entry, or a part of a pair, is what an import brings from the project."""
+        if isinstance(entry, cst.Tuple):
+            return any(self._is_of_another_file(element.value) for element in entry.elements)
+        link = self.names.link
+        return link is not None and any(
+            binding.kind is BindingKind.IMPORT and link.defines(self.names, binding)
+            for binding in self.names.bindings(entry)
+        )
 
     def _unary(self, node: cst.UnaryOperation) -> Value:
         operand = self.value(node.expression)
@@ -377,9 +396,24 @@ class Inference:
             return shown.on(unknown.device) if unknown.device is not Device.UNKNOWN else shown
         if unknown.device is Device.UNKNOWN and says_host(node.value):
             return unknown.on(Device.CPU)
+        if all(map(self._is_tensor_parameter, bindings)):
+            return TENSOR.on(unknown.device)
         if all(map(self._open, bindings)):
             return self._merge_device(self.clues.by_name(node.value, node, unknown), unknown)
         return unknown
+
+    def _is_tensor_parameter(self, binding: Binding) -> bool:
+        """Return whether the use of a parameter shows that it is a tensor, or None.
+
+        What has several dimensions may be an array as well, but hardly in the methods of a module.
+        """
+        if binding.kind is not BindingKind.PARAMETER:
+            return False
+        if self.clues.given_to_torch(binding):
+            return True
+        owner = self.classes.owner(binding.scope.node)
+        is_method = owner is not None and self.classes.info(owner).kind is Kind.MODULE
+        return is_method and self.clues.has_dimensions(binding)
 
     def _tensor_by_use(self, node: cst.Name, bindings: tuple[Binding, ...], found: Value) -> Value:
         """Return a tensor or batch with what its use and its name say of its kind and its place."""
@@ -673,11 +707,11 @@ class Inference:
         return value if value.known else other
 
     def _filled(self, node: cst.Name, bindings: Sequence[Binding], value: Value) -> Value:
-        """Return a list that starts empty, with what is appended to it."""
-        if value.kind is not Kind.LIST or value.item is not None or value.elements:
+        """Return a list that starts empty, or with None in each place, with what is put into it."""
+        if value.kind is not Kind.LIST or not _is_vacant(value):
             return value
         if not all(
-            isinstance(b.value, (cst.List, cst.Call))
+            isinstance(b.value, (cst.List, cst.ListComp, cst.BinaryOperation, cst.Call))
             or (isinstance(b.value, cst.Tuple) and b.path)  # ``losses, scores = [], []``
             or b.kind is BindingKind.AUGMENT
             for b in bindings
@@ -700,9 +734,20 @@ class Inference:
 
     @remembered
     def _appended_to(self, binding: Binding) -> list[cst.BaseExpression]:
-        """Return what is appended to the list that a definition may stand for, in source order."""
-        found = map(self.appended, self.names.uses(binding))
+        """Return what is put into the list that a definition may stand for, in source order."""
+        found = map(self._put, self.names.uses(binding))
         return [item for item in found if item is not None]
+
+    def _put(self, read: cst.CSTNode) -> cst.BaseExpression | None:
+        """Return the expression ``x`` when ``read`` is the list in ``read.append(x)`` or ``read[i] = x``."""
+        match [*islice(self.tree.ancestors(read), 3)]:
+            case [
+                cst.Subscript(value=held, slice=[cst.SubscriptElement(slice=cst.Index())]),
+                cst.AssignTarget(),
+                cst.Assign(value=stored),
+            ] if held is read:
+                return stored
+        return self.appended(read)
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
         """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``."""
@@ -890,6 +935,8 @@ class Inference:
             owner = self.classes.owner(function)
             if owner is not None and self.classes.self_name(function) == binding.name:
                 return self.instance(owner)
+            if owner is not None and self.classes.class_name(function) == binding.name:
+                return self._own_class(owner)
         if isinstance(param.star, str) and param.star:
             if param.star == "**":
                 return self._given_by_name(function)
@@ -1224,7 +1271,7 @@ class Inference:
             case Kind.CLASS if isinstance(base.definition, cst.ClassDef):
                 method = self.classes.info(base.definition).method(attr)
                 if method is not None:
-                    return Value(Kind.FUNCTION, definition=method, receiver=OF_CLASS)
+                    return Value(Kind.FUNCTION, definition=method, receiver=base)
                 return self._class_attribute(self.classes.info(base.definition), attr)
             case Kind.STRING | Kind.NUMBER | Kind.LIST | Kind.TUPLE | Kind.DICT | Kind.SHAPE:
                 return self._method(base, attr)
@@ -1319,9 +1366,9 @@ class Inference:
             return own
         assert isinstance(definition, cst.ClassDef)
         parameter = self.classes.parameter_behind(definition, attr)
-        if parameter is None or own is BOTTOM or self._called(call).definition is not definition:
+        if parameter is None or own is BOTTOM:
             return own
-        if self._is_set_outside(attr, call):
+        if self._called(call).definition is not definition or self._is_set_outside(attr, call):
             return own._replace(constant=MISSING, literal=False)
         name, place = parameter
         plain = [argument for argument in call.args if argument.keyword is None]
@@ -1396,31 +1443,34 @@ class Inference:
 
     def _with_items(self, info: ClassInfo, attr: str, held: Value) -> Value:
         """Return a list, or a container of layers, that starts empty, with the layers, functions or objects
-        that the methods of a class append to it.
+        that the methods of a class put into it, or with what they keep in host memory.
         """
         container = held.kind is Kind.LIST or held.cls in MODULE_CONTAINERS
-        if not container or held.item is not None or held.elements:
+        if not container or not _is_vacant(held):
             return held
         lineage = {ancestor.node for ancestor in info.lineage}
         fillings = self._fillings.get(attr, ())
         filled = [read for read in fillings if self.tree.enclosing(read, cst.ClassDef) in lineage]
-        appended = [item for item in map(self._inserted, filled) if item is not None]
-        if not appended or len(appended) < len(filled):
+        put = [item for item in map(self._put_in, filled) if item is not None]
+        if not put or len(put) < len(filled):
             return held
-        items = join(map(self.value, appended))
+        items = join(put)
         kinds = _CALLED if held.kind is Kind.LIST else (Kind.MODULE,)
-        known = items is not BOTTOM and items.kind in kinds
+        on_host = held.kind is Kind.LIST and (items.kind is Kind.NUMBER or items.device is Device.CPU)
+        known = items is not BOTTOM and (items.kind in kinds or on_host)
         return held._replace(item=items, elements=None) if known else held
 
-    def _inserted(self, read: cst.Attribute) -> cst.BaseExpression | None:
-        """Return the expression ``x`` when ``read`` is the list in ``read.append(x)``
-        or ``read.insert(0, x)``.
+    def _put_in(self, read: cst.Attribute) -> Value | None:
+        """Return what a list gets when ``read`` is that of ``read.append(x)``, ``read[i] = x``,
+        ``read.insert(0, x)`` or ``read.extend(xs)``.
         """
-        call = self.tree.parent(self.tree.parents[read])
-        match call:
+        match self.tree.parent(self.tree.parents[read]):
             case cst.Call(func=cst.Attribute(attr=cst.Name("insert")), args=[_, inserted]):
-                return inserted.value
-        return self.appended(read)
+                return self.value(inserted.value)
+            case cst.Call(func=cst.Attribute(attr=cst.Name("extend")), args=[several]):
+                return self.iterated(self.value(several.value))
+        item = self._put(read)
+        return self.value(item) if item is not None else None
 
     def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
         """Return what the assignments to an attribute, one of which does more than add to it, make of it."""
@@ -1530,8 +1580,16 @@ class Inference:
 
     @cached_property
     def _fillings(self) -> dict[str, list[cst.Attribute]]:
-        """By name: the attributes of ``self`` to which a call adds layers: ``self.layers.append``."""
+        """By name: the attributes of ``self`` to which a call adds layers, as ``self.layers.append``, or in
+        which a place is set: ``self.losses[i] = x``.
+        """
         found: dict[str, list[cst.Attribute]] = {}
+        for each in self.tree.nodes(cst.AssignTarget):
+            match each.target:
+                case cst.Subscript(
+                    value=cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)) as filled
+                ):
+                    found.setdefault(name, []).append(filled)
         for call in self.tree.nodes(cst.Call):
             match call.func:
                 case cst.Attribute(
@@ -1862,7 +1920,9 @@ class Inference:
             case Kind.CLASS:
                 return self.library.instance_of(callee, node)
             case Kind.MODULE:
-                return self.library.module_call(callee, node)
+                owners = map(self.classes.owner, self.callgraph.forwards(callee))
+                run = [callee._replace(definition=owner) for owner in owners] or [callee]
+                return join(self.library.module_call(one, node) for one in run)
             case Kind.OBJECT | Kind.DATASET if isinstance(callee.definition, cst.ClassDef):
                 method = self.classes.info(callee.definition).method("__call__")
                 return self.returned(method) if method is not None else UNKNOWN
@@ -1892,7 +1952,27 @@ class Inference:
             if found is not None:
                 # All that a registry makes, one expression of it makes.
                 return found._replace(origin=node) if found.kind is Kind.MODULE else found
-        return self.returned(callee.definition)
+        result = self.returned(callee.definition)
+        owner = self.classes.owner(callee.definition) if self.classes.is_of_class(callee.definition) else None
+        return result if owner is None or receiver is None else self._made_by(receiver, owner, result, node)
+
+    def _made_by(self, receiver: Value, owner: cst.ClassDef, result: Value, node: cst.Call) -> Value:
+        """Return what a class method makes, ``cls(…)``, for the class or instance that it is called of."""
+        if result.elements is not None:
+            parts = tuple(self._made_by(receiver, owner, part, node) for part in result.elements)
+            return result._replace(elements=parts, item=each_of(parts))
+        if result.definition is not owner or result.kind in (Kind.CLASS, Kind.FUNCTION):
+            return result
+        makers = [one for one in receiver.definitions if isinstance(one, cst.ClassDef)]
+        if makers == [owner] and result.kind is not Kind.MODULE:
+            return result
+        return join(result._replace(definition=one, origin=node, fields=()) for one in makers or [owner])
+
+    def _own_class(self, owner: cst.ClassDef) -> Value:
+        """Return the class that its class methods get; unknown if heirs are of another kind: of a mixin."""
+        kind = self.classes.info(owner).kind
+        alike = all(self.classes.info(heir).kind is kind for heir in self.classes.heirs(owner))
+        return Value(Kind.CLASS, definition=owner) if alike else UNKNOWN
 
     @solved(BOTTOM)
     def _registered_in(self, made: cst.CSTNode) -> Value:
@@ -2165,6 +2245,12 @@ def _with_each(structure: Value, result: Value) -> Value:
 def _is_empty_table(value: Value) -> bool:
     """Return whether a dict starts without items."""
     return value.kind is Kind.DICT and value.item is None and not value.fields and value.origin is not None
+
+
+def _is_vacant(value: Value) -> bool:
+    """Return whether a list starts without items, or with None in each place."""
+    held = value.elements if value.elements is not None else (value.item,) if value.item is not None else ()
+    return all(each.kind is Kind.NONE for each in held)
 
 
 def _is_empty(node: cst.BaseExpression) -> bool:

@@ -14,7 +14,7 @@ import libcst as cst
 from torchlint.semantics import dtypes, tensordtypes
 from torchlint.semantics.api import results
 from torchlint.semantics.api.families import makes_model, runs_elsewhere
-from torchlint.semantics.api.frameworks import PROGRESS_BARS
+from torchlint.semantics.api.frameworks import PREPARING, PROGRESS_BARS
 from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.clues import asked_by_dimension
 from torchlint.semantics.conventions import MAKER_NAME
@@ -134,17 +134,28 @@ _STRING_METHODS = {
     **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha"), BOOL),
     **dict.fromkeys(("find", "index", "count", "rfind"), NUMBER),
 }
-_NUMBER_CALLS = frozenset(
-    {"builtins.int", "builtins.float", "builtins.complex", "builtins.len", "builtins.ord", "builtins.hash"}
-    | {"builtins.id"}
-)
-_STRING_CALLS = frozenset(
-    {"builtins.str", "builtins.repr", "builtins.format", "builtins.chr", "builtins.input"}
-)
-_BOOL_CALLS = frozenset(
-    {"builtins.bool", "builtins.isinstance", "builtins.hasattr", "builtins.callable", "builtins.issubclass"}
-    | {"builtins.any", "builtins.all"}
-)
+_BUILTIN_RESULTS = {
+    **dict.fromkeys(("int", "float", "complex", "len", "ord", "hash", "id"), NUMBER),
+    **dict.fromkeys(("str", "repr", "format", "chr", "input"), STRING),
+    **dict.fromkeys(("bool", "isinstance", "hasattr", "callable", "issubclass", "any", "all"), BOOL),
+    "range": Value(Kind.ITERATOR, item=NUMBER),
+}
+# What some functions give, whatever they are given.
+_RESULTS = {
+    **{f"builtins.{name}": value for name, value in _BUILTIN_RESULTS.items()},
+    **dict.fromkeys(
+        ("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"),
+        Value(Kind.ITERATOR, item=NUMBER),
+    ),
+    "torch.accelerator.current_accelerator": Value(Kind.DEVICE, device=Device.ACCELERATOR),
+}
+_CONSTANTS = {
+    **{f"{module}.{name}": NUMBER for module in ("math", "numpy") for name in ("pi", "e", "inf", "nan")},
+    **dict.fromkeys(("math.tau", "torch.inf", "torch.nan", "torch.pi", "sys.maxsize"), NUMBER),
+    **dict.fromkeys(("torch.__version__", "os.sep", "sys.platform"), STRING),
+}
+_READING_VARIABLES = frozenset({"os.environ.get", "os.getenv"})
+_DRAWING = frozenset({"random.sample", "random.choices"})
 MODULE_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _NAMESPACES = frozenset(
     {"torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.utils", "torch.utils.data", "numpy"}
@@ -213,7 +224,7 @@ _CASTS = frozenset(
 _NAMESPACE_CLASSES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 
 # Classes and functions whose result depends on what they are given, though its kind does not.
-_BY_ARGUMENTS = MODULE_CONTAINERS | _PASSING
+_BY_ARGUMENTS = MODULE_CONTAINERS | _PASSING | _DRAWING | {"torch.device"}
 # How far back among the arguments of an unknown wrapper the loader can stand.
 _WRAPPED = 3
 
@@ -229,17 +240,12 @@ def _typed_like(method: str, given: cst.BaseExpression) -> cst.BaseExpression | 
 @cache
 def _plain(dotted: str) -> Value | None:
     """Return the result of a library function that is the same whatever it is given; None for all others."""
-    if dotted in _NUMBER_CALLS:
-        return NUMBER
-    if dotted in _STRING_CALLS:
-        return STRING
-    if dotted in _BOOL_CALLS:
-        return BOOL
-    if dotted == "builtins.range":
-        return Value(Kind.ITERATOR, item=NUMBER)
+    if dotted in _RESULTS:
+        return _RESULTS[dotted]
+    if dotted in _BY_ARGUMENTS or dotted.startswith("builtins."):
+        return None
     fact = results.function_result(dotted)
-    known = dotted in _PASSING or dotted.startswith("builtins.") or kind_of_class(dotted) is not Kind.UNKNOWN
-    if known or dotted == "torch.device" or not isinstance(fact, str) or fact in _FROM_OPERANDS:
+    if kind_of_class(dotted) is not Kind.UNKNOWN or not isinstance(fact, str) or fact in _FROM_OPERANDS:
         return None
     return _SIMPLE_KINDS.get(fact, UNKNOWN)
 
@@ -262,14 +268,8 @@ class Library:
         head, _, name = dotted.rpartition(".")
         if dotted.startswith("."):
             return UNKNOWN
-        if head == "math" and name in ("pi", "e", "inf", "nan", "tau"):
-            return NUMBER
-        if head == "numpy" and name in ("pi", "e", "inf", "nan"):
-            return NUMBER
-        if dotted in ("torch.inf", "torch.nan", "torch.pi", "sys.maxsize"):
-            return NUMBER
-        if dotted in ("torch.__version__", "os.sep", "sys.platform"):
-            return STRING
+        if dotted in _CONSTANTS:
+            return _CONSTANTS[dotted]
         constant = name.isupper() and len(name) > 3 and head not in ("torch.nn", "torch.optim")
         if (name[:1].isupper() and not constant) or (
             head == "builtins" and name in ("int", "float", "str", "bool", "list", "dict")
@@ -281,24 +281,9 @@ class Library:
 
     def call(self, node: cst.Call, dotted: str) -> Value:
         """Return the result of calling a library function or class by its dotted name."""
-        if dotted == "torch.accelerator.current_accelerator":
-            return Value(Kind.DEVICE, device=Device.ACCELERATOR)
-        if dotted in ("os.environ.get", "os.getenv") and len(node.args) == 2:
-            meant = self._value(node.args[1].value)
-            return STRING.on(Device.ACCELERATOR) if meant.device is Device.ACCELERATOR else STRING
-        if dotted in results.NUMPY_TYPES and node.args and not node.args[0].star:
-            if self._value(node.args[0].value).kind in (Kind.NUMBER, Kind.BOOL, Kind.STRING):
-                return NUMBER
-        if dotted in ("random.sample", "random.choices") and node.args and not node.args[0].star:
-            drawn = self.evaluator.iterated(self._value(node.args[0].value))
-            return Value(Kind.LIST, item=drawn.if_known)
         plain = _plain(dotted)
-        if plain is NDARRAY:
-            return self._array(node, dotted)
         if plain is not None:
-            return plain
-        if dotted in ("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"):
-            return Value(Kind.ITERATOR, item=NUMBER)
+            return self._array(node, dotted) if plain is NDARRAY else plain
         kind = kind_of_class(dotted)
         if kind not in (Kind.UNKNOWN, Kind.TENSOR, Kind.DEVICE) and dotted not in _BY_ARGUMENTS:
             return Value(kind, cls=dotted, origin=node)
@@ -307,18 +292,9 @@ class Library:
         if dotted.startswith("builtins."):
             return self._builtin_call(node, dotted, args)
         if dotted in _PASSING:
-            if dotted.startswith(("itertools.", "tqdm", "rich.", "fastprogress", "progressbar")):
-                return self._iterator(first)
-            # A copy is another model than the one that it is made of.
-            copied = dotted == "copy.deepcopy" and first.kind is Kind.MODULE
-            return first._replace(origin=node) if copied else first
-        if dotted in _NAMESPACE_CLASSES:
-            held = tuple(sorted((name, solid(value)) for name, value in self._named(node).items()))
-            return Value(Kind.OBJECT, origin=node, fields=held) if held else UNKNOWN
-        if dotted == "functools.partial" and first.kind in (Kind.FUNCTION, Kind.CLASS):
-            return first._replace(presets=(*first.presets, node))
-        if dotted == "torch.device":
-            return self._device_call(node, first)
+            return self._passed_on(node, dotted, first)
+        if (made := self._by_first(node, dotted, first)) is not None:
+            return made
         if kind is Kind.TENSOR or dotted in ("torch.nn.Parameter", "torch.autograd.Variable"):
             return self._tensor_class(dotted, node, first)
         if kind is not Kind.UNKNOWN:
@@ -326,6 +302,34 @@ class Library:
         fact = results.function_result(dotted)
         if fact is not None:
             return self._function_fact(node, dotted, fact, args)
+        return self._by_name(node, dotted, args)
+
+    def _passed_on(self, node: cst.Call, dotted: str, first: Value) -> Value:
+        """Return what a function gives that hands on what it is given, as it is or item by item."""
+        if dotted.startswith(("itertools.", "tqdm", "rich.", "fastprogress", "progressbar")):
+            return self._iterator(first)
+        # A copy is another model than the one that it is made of.
+        copied = dotted == "copy.deepcopy" and first.kind is Kind.MODULE
+        return first._replace(origin=node) if copied else first
+
+    def _by_first(self, node: cst.Call, dotted: str, first: Value) -> Value | None:
+        """Return what a function outside of torch's tables makes of its arguments; None for all others."""
+        if dotted in _NAMESPACE_CLASSES:
+            held = tuple(sorted((name, solid(value)) for name, value in self._named(node).items()))
+            return Value(Kind.OBJECT, origin=node, fields=held) if held else UNKNOWN
+        if dotted == "functools.partial" and first.kind in (Kind.FUNCTION, Kind.CLASS):
+            return first._replace(presets=(*first.presets, node))
+        if dotted == "torch.device":
+            return self._device_call(first)
+        if dotted in _DRAWING:
+            return Value(Kind.LIST, item=self.evaluator.iterated(first).if_known)
+        if dotted in _READING_VARIABLES and len(node.args) == 2:
+            default = self._value(node.args[1].value)
+            return STRING.on(Device.ACCELERATOR) if default.device is Device.ACCELERATOR else STRING
+        return None
+
+    def _by_name(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
+        """Return what a function of which no table tells gives, as far as its name and arguments say."""
         if runs_elsewhere(dotted):
             return Value(Kind.OBJECT, cls=dotted, origin=node)
         if makes_model(dotted):
@@ -349,6 +353,9 @@ class Library:
         """Return the array that a function of NumPy returns, of the dtype that its arguments show."""
         if any(arg.star for arg in node.args):
             return NDARRAY
+        if dotted in results.NUMPY_TYPES and node.args:
+            if self._value(node.args[0].value).kind in (Kind.NUMBER, Kind.BOOL, Kind.STRING):
+                return NUMBER  # ``np.float32(3)``
         made = self._array_of_dtype(node, dotted)
         if dotted not in results.NUMPY_VIEWS:
             return made.kept_in(Memory.PAGEABLE)
@@ -438,6 +445,8 @@ class Library:
             made = made.on(Device.CPU)  # from numbers alone, or what is there
         elif hostly and name in _JOINING and {v.device for v in tensors} == {Device.CPU, Device.UNKNOWN}:
             made = made.on(Device.CPU)  # tensors that are put together are in one place
+        elif hostly and name in _JOINING and values and _all_on_host(_operands(values[:1])):
+            made = made.on(Device.CPU)  # copies of what is not known otherwise
         if dotted in results.FUNCTIONAL_LOSSES and _beside_host_target(name, args):
             made = made.on(Device.CPU)
         if made.kind is not Kind.TENSOR or made.device is not Device.CPU:
@@ -542,8 +551,10 @@ class Library:
             return Device.CPU
         if self._default_device_changed:
             return Device.UNKNOWN
+        tensors = [a for a in args if a.tensorlike]
+        if dotted == "torch.tensor" and join_devices(a.device for a in tensors) is Device.ACCELERATOR:
+            return Device.ACCELERATOR  # a copy of a tensor stays with it, a list of numbers is in host memory
         if dotted in ("torch.as_tensor", "torch.asarray", "torch.normal"):
-            tensors = [a for a in args if a.tensorlike]
             if tensors:
                 return join_devices(a.device for a in tensors)
             if args and not args[0].known:
@@ -611,7 +622,8 @@ class Library:
         graph = Graph.ATTACHED if told else Graph.DETACHED
         return first._replace(kind=Kind.TENSOR, graph=graph, leaf=False)
 
-    def _device_call(self, node: cst.Call, first: Value) -> Value:
+    @staticmethod
+    def _device_call(first: Value) -> Value:
         if first.kind in (Kind.STRING, Kind.DEVICE):
             device = first.device if first.device is not Device.UNKNOWN else Device.ACCELERATOR
             return Value(Kind.DEVICE, device=device, constant=first.constant)
@@ -689,8 +701,8 @@ class Library:
 
     def _mapped(self, node: cst.Call, args: Sequence[Value]) -> Value:
         function = args[0]
-        if function.cls is not None and function.cls in _NUMBER_CALLS:
-            return NUMBER
+        if function.cls is not None and function.cls in _RESULTS:
+            return _RESULTS[function.cls]
         if isinstance(function.definition, (cst.FunctionDef, cst.Lambda)):
             return solid(self.evaluator.returned(function.definition))
         return UNKNOWN
@@ -790,6 +802,8 @@ class Library:
             return STRING if joined or augmented or kinds <= {Kind.STRING, Kind.NUMBER} else UNKNOWN
         if kinds <= {Kind.NUMBER, Kind.BOOL}:
             return NUMBER
+        if left.kind is Kind.LIST and left.elements and left.elements[0].kind is Kind.NONE:
+            return Value(Kind.LIST, item=NONE)  # ``[None] * n``, whatever counts
         if kinds & {Kind.LIST, Kind.TUPLE} and Kind.UNKNOWN not in kinds:
             items = [i for i in (item_of(v) for v in (left, right)) if i is not None]
             kind = Kind.LIST if Kind.LIST in kinds else Kind.TUPLE
@@ -945,7 +959,7 @@ class Library:
 
     def _accelerator_method(self, name: str, node: cst.Call) -> Value:
         args = [self._value(a.value) for a in node.args]
-        if name in ("prepare", "setup", "setup_module", "setup_dataloaders", "prepare_model"):
+        if name in PREPARING:
             moved = tuple(
                 a.on(Device.ACCELERATOR) if a.kind in (Kind.MODULE, Kind.LOADER) else a for a in args
             )
@@ -1023,6 +1037,7 @@ class Library:
         return Device.UNKNOWN
 
     def instance_of(self, callee: Value, node: cst.Call | None) -> Value:
+        """Return what a class makes, of the file or of a library; ``node`` is the call, if there is one."""
         if isinstance(callee.definition, cst.ClassDef):
             bar = self.evaluator.classes.info(callee.definition).inherits(*PROGRESS_BARS)
             if bar and node is not None and node.args and not node.args[0].star:
@@ -1201,6 +1216,10 @@ def _operands(values: Sequence[Value]) -> list[Value]:
         item = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE) else None
         operands += [value] if item is None else value.elements or [item]
     return operands
+
+
+def _all_on_host(parts: Sequence[Value]) -> bool:
+    return bool(parts) and all(part.device is Device.CPU for part in parts)
 
 
 def _dtype_of_data(dotted: str, data: Value) -> str | None:

@@ -39,6 +39,11 @@ class Link(Protocol):
     def defines(self, module: Any, binding: Any) -> bool:
         """Return whether an import brings a function, class or file of the project under its own name."""
 
+    def speaks(self, module: Any, binding: Any, word: str) -> bool | None:
+        """Return whether the text of the file that an import brings, or brings a definition of, has a word;
+        None for what is not of the project.
+        """
+
     def is_imported(self, module: Any) -> bool:
         """Return whether another file of the project imports a module, or what it defines."""
 

@@ -17,8 +17,9 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.families import HOST_PACKAGES, is_training_arguments
-from torchlint.semantics.api.frameworks import PROGRESS_BARS
+from torchlint.semantics.api.frameworks import PREPARING, PROGRESS_BARS
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.configured import instantiated, parses_training_arguments
 from torchlint.semantics.contexts import is_test
@@ -61,6 +62,7 @@ LOADER = "torch.utils.data.DataLoader"
 # Datasets whose items are those of others: of several ones, and of one.
 _PUT_TOGETHER = frozenset({"torch.utils.data.ChainDataset", "torch.utils.data.ConcatDataset"})
 _PARTS = _PUT_TOGETHER | {"torch.utils.data.Subset", "torch.utils.data.random_split"}
+_OPTIONS = frozenset(parameter.name for parameter in SIGNATURES[LOADER])
 # Loaders of other libraries that hand their keywords on to the one above.
 _LOADERS = frozenset(
     {LOADER, "torch_geometric.loader.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader"}
@@ -193,7 +195,27 @@ class Loaders(Part):
     @cached_property
     def constructors(self) -> tuple[cst.Call, ...]:
         """All calls of the file that make a loader, in source order."""
-        return tuple(call for call in self.tree.nodes(cst.Call) if self.makes_loader(call))
+        calls = filter(self._may_make_loader, self.tree.nodes(cst.Call))
+        return tuple(call for call in calls if self.makes_loader(call))
+
+    def _may_make_loader(self, call: cst.Call) -> bool:
+        """Return whether it is worth asking what a call runs, which may lead to other files.
+
+        A class of another file is a loader only if that file speaks of one, and what has options is hardly
+        made without any.
+        """
+        match call.func:
+            case cst.Name() if (link := self.module.link) is not None:
+                bindings = self.names.bindings(call.func)
+                if bindings and all(binding.kind is BindingKind.IMPORT for binding in bindings):
+                    brought = [link.speaks(self.names, binding, "Loader") for binding in bindings]
+                    return None in brought or True in brought
+            case cst.Attribute(attr=cst.Name(name)) if (
+                name != "__init__" and self.names.qualified(call.func) is None
+            ):
+                given = {None if arg.keyword is None else arg.keyword.value for arg in call.args}
+                return not given.isdisjoint(_OPTIONS) or any(arg.star == "**" for arg in call.args)
+        return True
 
     # ------------------------------------------------------------------ arguments
 
@@ -265,6 +287,8 @@ class Loaders(Part):
             return Destination.SAMPLE
         if any(call in each.moved_on for each in self.movers):
             return Destination.ACCELERATOR
+        if any(call in each._prepared for each in self._users):
+            return Destination.ACCELERATOR
         if not any(call in each._looped_over or call in each._sampled for each in self._users):
             return Destination.ELSEWHERE if self._given_to_others(call) else Destination.HOST
         escaped = any(each._escapes(name) for each in self._users for name in each._named.get(call, ()))
@@ -305,6 +329,25 @@ class Loaders(Part):
         """The loaders of which a part of a batch is moved to an accelerator."""
         sources = (self.copied_from(transfer) for transfer in self.transfers)
         return frozenset(call for found in sources for call in found.calls)
+
+    @cached_property
+    def _prepared(self) -> frozenset[cst.Call]:
+        """The loaders that Accelerate or Fabric is given to prepare."""
+        return frozenset(
+            loader
+            for name in PREPARING
+            for call in self.tree.calls_by_name.get(name, ())
+            if self._prepares(call)
+            for argument in call.args
+            for loader in self.sources(argument.value).calls
+        )
+
+    def _prepares(self, call: cst.Call) -> bool:
+        """Return whether Accelerate or Fabric gives back what it is given, and moves batches of loaders."""
+        func = call.func
+        if not isinstance(func, cst.Attribute) or func.attr.value not in PREPARING:
+            return False
+        return self.module.value(func.value).kind is Kind.ACCELERATOR
 
     @cached_property
     def _looped_over(self) -> frozenset[cst.Call]:
@@ -550,6 +593,8 @@ class Loaders(Part):
             return onward(first, path=path[1:] if path[:1] == (Item.ENTERED,) else path) if first else None
         if isinstance(call.func, cst.Attribute) and dotted is None:
             owner = call.func.value
+            if self._prepares(call):
+                return self._given_back(call, path)
             if name in ("next", "__next__"):
                 return onward(owner, path=(Item.EACH, *path))
             if name in ("get", "pop") and self.module.value(owner).kind not in (Kind.DICT, Kind.LIST):
@@ -567,6 +612,18 @@ class Loaders(Part):
             each = Source(first, (Item.EACH, *path))
             return [each] if None not in self._behind(each, copying) else None
         return None
+
+    def _given_back(self, call: cst.Call, path: Path) -> list[Source]:
+        """Return the loader that comes back from Accelerate or Fabric, but none of its batches:
+        ``model, loader = accelerator.prepare(model, loader)``.
+        """
+        if any(argument.star for argument in call.args):
+            return []
+        given = [argument.value for argument in call.args]
+        if len(given) > 1:
+            index, path = path[0] if path else None, path[1:]
+            given = given[index : index + 1] if isinstance(index, int) and index >= 0 else []
+        return onward(*given, path=path) if _portion(path) is Portion.LOADER else []
 
     def _makes_bar(self, call: cst.Call) -> bool:
         """Return whether a call makes a progress bar of a class of the project."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.fixpoint import MANY
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Path
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import Binding, BindingKind
@@ -174,7 +175,7 @@ class _Search:
 
     def _divisor_around(self, event: Event) -> cst.BaseExpression | None:
         for test, path in self._tests(event):
-            count = self._divisor(test, path, 3)
+            count = self._divisor(test, path)
             if count is not None:
                 return count
         return None
@@ -190,25 +191,30 @@ class _Search:
             for decision in flow.decisions(node, within=within):
                 yield decision.test, event.path[:depth]
 
-    def _divisor(self, test: cst.BaseExpression, path: Path, hops: int) -> cst.BaseExpression | None:
+    def _divisor(self, test: cst.BaseExpression, path: Path) -> cst.BaseExpression | None:
         """Return ``n`` of ``i % n`` in a condition, in what its names are given, or at the caller."""
-        home = self.module.home(test)
-        for node in home.tree.descendants(test):
-            if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
-                return node.right
-            if isinstance(node, cst.Name) and hops and home.names.is_read(node):
-                for binding in home.bindings(node):
-                    given = self._given(home, binding, path)
-                    found = self._divisor(*given, hops - 1) if given is not None else None
-                    if found is not None:
-                        return found
-            function = home.callee(node) if isinstance(node, cst.Call) and hops else None
-            if isinstance(node, cst.Call) and isinstance(function, cst.FunctionDef):
-                for answer in returns(home, function):
-                    found = self._divisor(answer, (*path, node), hops - 1)
-                    if found is not None:
-                        return found
+        waiting, seen = [(test, path)], {test}
+        while waiting and len(seen) <= MANY:
+            place, path = waiting.pop()
+            home = self.module.home(place)
+            for node in home.tree.descendants(place):
+                if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+                    return node.right
+                for onward in self._leading_to(home, node, path):
+                    if onward[0] not in seen:
+                        seen.add(onward[0])
+                        waiting.append(onward)
         return None
+
+    def _leading_to(
+        self, home: Module, node: cst.CSTNode, path: Path
+    ) -> Iterator[tuple[cst.BaseExpression, Path]]:
+        """Yield what a name in a condition is given, or what a function returns that is called there."""
+        if isinstance(node, cst.Name) and home.names.is_read(node):
+            given = (self._given(home, binding, path) for binding in home.bindings(node))
+            yield from (each for each in given if each is not None)
+        elif isinstance(node, cst.Call) and isinstance(function := home.callee(node), cst.FunctionDef):
+            yield from ((answer, (*path, node)) for answer in returns(home, function))
 
     def _given(self, home: Module, binding: Binding, path: Path) -> tuple[cst.BaseExpression, Path] | None:
         """Return what a name of a condition is given in the iteration, with the calls that lead there."""
@@ -236,7 +242,3 @@ class _Search:
             for branch in self.module.flow.branches(step.outermost, within=self.iteration.loop)
             for backward in self.iteration.of(Act.BACKWARD)
         )
-
-    # ------------------------------------------------------------------ divided by other means
-
-    # ------------------------------------------------------------------ the loss

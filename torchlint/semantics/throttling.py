@@ -164,6 +164,9 @@ class Throttling(Part):
         flow, tree = self.module.flow, self.tree
         chosen = [each for each in flow.alternatives(node) if tree.contains(each, node)]
         imposed = [(each, rarely) for each in chosen if (rarely := self._chosen(each)) is not None]
+        kept = self._keeps(flow.root(node))
+        if kept is not None and tree.order[node] > tree.order[kept] and not tree.contains(kept, node):
+            imposed.append((kept, _ALWAYS))
         for decision in flow.decisions(node):
             # What ended a loop says nothing of the code behind it.
             loops = flow.statement_loops(decision.construct)
@@ -245,51 +248,70 @@ class Throttling(Part):
     def _compared(
         self, left: cst.BaseExpression, target: cst.ComparisonTarget, truth: bool
     ) -> Restriction | None:
+        """Return what is restricted by a comparison that holds, or does not."""
         operator, right = target.operator, target.comparator
         if isinstance(left, cst.NamedExpr):
             left = left.value
-        same = isinstance(operator, (cst.Equal, cst.Is, cst.In))
-        differs = isinstance(operator, (cst.NotEqual, cst.IsNot, cst.NotIn))
-        if differs and truth and dotted_text(left) is not None and dotted_text(left) == dotted_text(right):
-            return _ALWAYS  # only NaN differs from itself
-        picked = (same and truth) or (differs and not truth)
         if isinstance(operator, (cst.In, cst.NotIn)):
-            if not picked:
-                return None
-            if (odd := _odd_devices(left, right)) is not None:
-                return odd
-            return self._tied(left) if self._counts(left) and _is_collection(right) else None
-        less: bool | None = None
-        if isinstance(operator, (cst.LessThan, cst.LessThanEqual)):
-            less = truth
-        elif isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual)):
-            less = not truth
-        if isinstance(right, cst.BinaryOperation) and self._dividend(right) is not None:
-            left, right = right, left
-            less = None if less is None else not less
-        dividend = self._dividend(left)
-        if dividend is not None:
-            return self._tied(dividend) if less or picked else None
-        if picked and _is_debug_text(left, right):
-            return _DEBUGGING
-        if (same or differs) and not picked and is_none(right) and has(last_name(left), *_SWITCHES):
-            return _DEBUGGING  # ``if self.profiler is not None``
-        if (same or differs) and (odd := self._odd_device(left, right, picked)) is not None:
+            return self._member(left, right) if isinstance(operator, cst.In) is truth else None
+        if isinstance(operator, (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)):
+            ascending = isinstance(operator, (cst.LessThan, cst.LessThanEqual)) is truth
+            return self._ordered(*((left, right) if ascending else (right, left)), truth)
+        return self._equated(left, right, isinstance(operator, (cst.Equal, cst.Is)) is truth, truth)
+
+    def _member(self, left: cst.BaseExpression, right: cst.BaseExpression) -> Restriction | None:
+        """Return what is restricted where one value is among others: ``step in (1, 10, 100)``."""
+        if (odd := _odd_devices(left, right)) is not None:
             return odd
-        if less and last_name(left) in _CHANCES and _is_rare_chance(right):
-            return _ALWAYS
+        return self._tied(left) if self._counts(left) and _is_collection(right) else None
+
+    def _equated(
+        self, left: cst.BaseExpression, right: cst.BaseExpression, equal: bool, truth: bool
+    ) -> Restriction | None:
+        """Return what is restricted where two values are equal, or where they differ.
+
+        ``truth``: whether the comparison holds as it is written.
+        """
+        if not equal and dotted_text(left) is not None and dotted_text(left) == dotted_text(right):
+            return _ALWAYS  # only NaN differs from itself
+        for side in (left, right):
+            if (dividend := self._dividend(side)) is not None:
+                return self._tied(dividend) if equal else None
+        if equal and _is_debug_text(left, right):
+            return _DEBUGGING
+        if not equal and is_none(right) and has(last_name(left), *_SWITCHES):
+            return _DEBUGGING  # ``if self.profiler is not None``
+        if (odd := self._odd_device(left, right, equal)) is not None:
+            return odd
         if _some_clock(self.module, left, right):
             return _ALWAYS if truth else None
-        if less is not None and (self._is_past_mark(left, right, not less)):
-            return _ALWAYS
-        counter = self._picked_counter(left, right, picked, less)
-        if counter is not None:
-            return self._tied(counter)
-        if not truth or isinstance(operator, (cst.Equal, cst.Is)):
+        if equal:
+            counter = self._picked_counter(left, right)
+            return self._tied(counter) if counter is not None else None
+        return _DEBUGGING if truth and self._is_loud(left, right) else None
+
+    def _ordered(self, less: cst.BaseExpression, more: cst.BaseExpression, truth: bool) -> Restriction | None:
+        """Return what is restricted where one value is below another: ``step % 100 < 2``, ``step < 3``.
+
+        ``truth``: whether the comparison holds as it is written.
+        """
+        if (dividend := self._dividend(less)) is not None:
+            return self._tied(dividend)
+        if self._dividend(more) is not None:
             return None
-        if less is not None and (self._is_best(left) or self._is_best(right)):
+        if last_name(less) in _CHANCES and _is_rare_chance(more):
             return _ALWAYS
-        return _DEBUGGING if self._is_loud(left, right) or self._is_loud(right, left) else None
+        if _some_clock(self.module, less, more):
+            return _ALWAYS if truth else None
+        if self._is_past_mark(more, less):
+            return _ALWAYS
+        if _is_few(more) and self._counts(less):
+            return self._tied(less)
+        if _is_last(less) and self._counts(more):
+            return self._tied(more)
+        if truth and (self._is_best(less) or self._is_best(more)):
+            return _ALWAYS
+        return _DEBUGGING if truth and self._is_loud(less, more) else None
 
     def _odd_device(
         self, left: cst.BaseExpression, right: cst.BaseExpression, same: bool
@@ -307,17 +329,12 @@ class Throttling(Part):
         return _ON_HOST if _is_named(left, right, ("cuda",)) else None
 
     def _picked_counter(
-        self, left: cst.BaseExpression, right: cst.BaseExpression, picked: bool, less: bool | None
+        self, left: cst.BaseExpression, right: cst.BaseExpression
     ) -> cst.BaseExpression | None:
-        """Return the counter of which a comparison picks out a few values: ``step == 0``, ``step < 3``."""
-        for one, other, below in ((left, right, less), (right, left, None if less is None else not less)):
-            last = isinstance(other, cst.BinaryOperation) and isinstance(other.operator, cst.Subtract)
-            if (
-                (picked and not isinstance(other, cst.SimpleString) and not is_none(other))
-                or (below is True and _is_few(other))
-                or (below is False and last)
-            ) and self._counts(one):
-                return None if picked and self._is_followed(one, other) else one
+        """Return the counter of which an equation picks out a few values: ``step == 0``, ``step == last``."""
+        for one, other in ((left, right), (right, left)):
+            if not isinstance(other, cst.SimpleString) and not is_none(other) and self._counts(one):
+                return None if self._is_followed(one, other) else one
         return None
 
     def _is_followed(self, counter: cst.BaseExpression, mark: cst.BaseExpression) -> bool:
@@ -327,15 +344,14 @@ class Throttling(Part):
         followed = marks.get(dotted_text(mark) or "", frozenset())
         return not followed.isdisjoint(self._variables(counter))
 
-    def _is_past_mark(self, left: cst.BaseExpression, right: cst.BaseExpression, greater: bool) -> bool:
+    def _is_past_mark(self, ahead: cst.BaseExpression, behind: cst.BaseExpression) -> bool:
         """Return whether it is ``seen >= mark + interval``, where the loop sets ``mark = seen``: whether so
         much has gone by.
 
         Without a loop, it is an attribute that keeps the mark until the next call of the function.
         """
-        ahead, behind = (left, right) if greater else (right, left)
-        around = next(iter(self.module.flow.statement_loops(left)), None)
-        function = self.module.function(left)
+        around = next(iter(self.module.flow.statement_loops(ahead)), None)
+        function = self.module.function(ahead)
         if around is not None:
             marks = self._marks(around)
         elif function is not None:
@@ -363,10 +379,15 @@ class Throttling(Part):
         spelt = (dotted_text(part) for part in parts if isinstance(part, (cst.Name, cst.Attribute)))
         return (text for text in spelt if text is not None)
 
-    def _is_loud(self, level: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+    def _is_loud(self, left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
         """Return whether a comparison asks for more reports than a run makes by default: ``verbose > 1``."""
-        least = other.evaluated_value if isinstance(other, cst.Integer) else 0
-        return has(last_name(level), *_SWITCHES) and not self._is_on_by_default(level, least)
+        return any(
+            has(last_name(level), *_SWITCHES)
+            and not self._is_on_by_default(
+                level, least.evaluated_value if isinstance(least, cst.Integer) else 0
+            )
+            for level, least in ((left, right), (right, left))
+        )
 
     def _called(self, call: cst.Call, truth: bool) -> Restriction | None:
         name, qualified = last_name(call.func), self.module.qualified(call.func)
@@ -545,12 +566,15 @@ class Throttling(Part):
         )
 
     def _fits(self, branch: cst.If, decision: Decision) -> bool:
-        """Return whether it is made anew when a size changes: ``if self.a.shape != x.shape: self.a = …``."""
+        """Return whether it is made anew when a size changes: ``if self.a.shape != x.shape: self.a = …``,
+        ``if self.a.size(0) < rows: self.a = …``.
+        """
         differing = set[str]()
         for guard in implied(self.module, decision.test, decision.holds):
             match guard.test:
                 case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator, right)]):
-                    if isinstance(operator, cst.NotEqual if guard.holds else cst.Equal):
+                    unlike = cst.NotEqual if guard.holds else cst.Equal
+                    if isinstance(operator, (unlike, *_ORDERS)):
                         differing |= {
                             self.tree.source(kept) for kept in map(_measured, (left, right)) if kept
                         }
@@ -626,7 +650,7 @@ class Throttling(Part):
                     case cst.Assign(targets=[cst.AssignTarget(target=assigned)], value=fresh):
                         target = assigned
                         anew = (
-                            _is_zero(fresh)
+                            _starts_over(fresh)
                             or _some_clock(self.module, fresh)
                             or ends(last_name(fresh), Role.CLOCK)
                         )
@@ -689,6 +713,42 @@ class Throttling(Part):
             if isinstance(target, cst.Subscript) and dotted_text(target.value) in tables | missing:
                 return self._outlives(target.value)
         return False
+
+    @remembered
+    def _keeps(self, function: cst.CSTNode) -> cst.If | None:
+        """Return the branch in which a function returns since what it makes behind it is still there, and
+        fits: ``if self.table is not None: if self.table.size(0) >= rows: return``.
+        """
+        if not isinstance(function, cst.FunctionDef) or not isinstance(function.body, cst.IndentedBlock):
+            return None
+        lines = function.body.body
+        for number, branch in enumerate(lines):
+            tests = _tests_of_return(branch) if isinstance(branch, cst.If) else []
+            kept = set.intersection(*map(self._asked_of, tests)) if tests else set[str]()
+            made = chain.from_iterable(map(self._made_by, lines[number + 1 :])) if kept else ()
+            if isinstance(branch, cst.If) and not kept.isdisjoint(made):
+                return branch
+        return None
+
+    def _asked_of(self, test: cst.BaseExpression) -> set[str]:
+        """Return what a test asks for being there, or for its size, dtype or place."""
+        asked = set(self._missing(test, holds=False))
+        for guard in implied(self.module, test, True):
+            match guard.test:
+                case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=right)]):
+                    measured = (kept for side in (left, right) if (kept := _measured(side)) is not None)
+                    asked |= {spelt for kept in measured if (spelt := dotted_text(kept)) is not None}
+        return asked
+
+    def _made_by(self, line: cst.CSTNode) -> Iterator[str]:
+        """Yield the attributes that a statement, or a method that it calls, sets for later calls."""
+        for target in _filled_by(line):
+            spelt = dotted_text(target)
+            if spelt is not None and self._outlives(target):
+                yield spelt
+        match line:
+            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as call)]):
+                yield from self._set_by(call)
 
     def _asked_tables(self, branch: cst.If) -> Iterator[str]:
         """Yield the tables in which the test of a branch, or a variable that it asks, looks something up."""
@@ -1086,6 +1146,7 @@ _CHANCES = frozenset({"random", "rand", "uniform"})
 _BAD_NUMBERS = frozenset({"isnan", "isinf", "is_nan", "has_nan", "isneginf", "isposinf"})
 _HAS_ACCELERATOR = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 _NAMESPACES = frozenset({"torch", "torch.cuda", "torch.nn", "torch.nn.functional", "torch.Tensor"})
+_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _COLLECTIONS = frozenset({"set", "list", "tuple", "frozenset", "range"})
 # Code for one accelerator that lacks something; what runs on all of them asks no such question.
 _ODD_DEVICES = frozenset({"mps", "xpu", "npu", "hpu", "xla", "meta"})
@@ -1142,6 +1203,20 @@ def _says_occasion(name: str | None) -> bool:
     return has(name, Role.OCCASION) and not has(name, Role.PLACE_IN_PIPELINE)
 
 
+def _tests_of_return(branch: cst.If) -> list[cst.BaseExpression]:
+    """Return the tests behind which a branch ends in ``return``, the outermost first; none if it does not."""
+    tests = [branch.test]
+    while branch.orelse is None:
+        last = branch.body.body[-1]
+        if isinstance(last, cst.SimpleStatementLine):
+            return tests if isinstance(last.body[-1], cst.Return) else []
+        if not isinstance(last, cst.If):
+            break
+        branch = last
+        tests.append(branch.test)
+    return []
+
+
 def _filled_by(line: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     """Yield what a statement certainly assigns to or fills, unless it is with whether a condition holds."""
     if isinstance(line, cst.With):
@@ -1182,7 +1257,7 @@ def _missing_part(guard: Guard) -> str | None:
                     (cst.Equal() | cst.NotEqual()),
                     cst.Call(func=cst.Name(value="len"), args=[collection]),
                 ):
-                    return dotted_text(collection.value) if _is_zero(right) else None
+                    return dotted_text(collection.value) if _is_empty(right) else None
             return None
         case _:
             return None if guard.holds else dotted_text(guard.test)
@@ -1213,16 +1288,22 @@ def _is_few(node: cst.CSTNode | None) -> bool:
     return isinstance(node, cst.Integer) and node.evaluated_value <= _FEW
 
 
+def _is_last(node: cst.CSTNode) -> bool:
+    """Return whether it is the last that is counted: ``total - 1``."""
+    return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract)
+
+
 def _is_rare_chance(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Float) and node.evaluated_value <= 0.1
 
 
-def _is_zero(node: cst.CSTNode) -> bool:
-    match node:
+def _starts_over(value: cst.CSTNode) -> bool:
+    """Return whether a counter, or a list, starts over with a value: ``left = 10``, ``seen = []``."""
+    match value:
         case cst.Integer() | cst.Float():
             return True
         case cst.List() | cst.Dict() | cst.Tuple():
-            return not node.elements
+            return not value.elements
         case _:
             return False
 

@@ -112,7 +112,7 @@ class Value(NamedTuple):
         elements: the items of a tuple or list of known length.
         item: what each item of a container or iterator is.
         constant: the Python constant, if the expression has only one.
-        receiver: the instance that a method is bound to; `OF_CLASS` of one that its class names.
+        receiver: the instance that a method is bound to; the class of one that it names: ``Base.update``.
         presets: the ``functools.partial`` calls around a callable, innermost first.
         leaf: a tensor that is a parameter.
         part: an item taken out of a batch, or an input of a forward: what moves to a device is a tensor. Of
@@ -147,7 +147,7 @@ class Value(NamedTuple):
     @property
     def named_by_class(self) -> bool:
         """Whether it is a method that takes its instance as an argument, as in ``Base.update(self, x)``."""
-        return self.receiver is not None and self.receiver == OF_CLASS
+        return self.receiver is not None and self.receiver.kind is Kind.CLASS
 
     @property
     def definitions(self) -> frozenset[Definition]:
@@ -211,11 +211,10 @@ class Value(NamedTuple):
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE, Kind.NDARRAY})
 
 _DEFINED = frozenset({Kind.MODULE, Kind.OBJECT, Kind.DATASET, Kind.SAMPLER, Kind.CLASS, Kind.FUNCTION})
-_MOST_ALTERNATIVES = 8
+MOST_ALTERNATIVES = 8
+"""How many definitions a value may have, to be told apart."""
 
 UNKNOWN: Final = Value(Kind.UNKNOWN)
-OF_CLASS: Final = Value(Kind.CLASS)
-"""What stands for the instance of a method that its class names."""
 NONE: Final = Value(Kind.NONE, constant=None)
 NUMBER: Final = Value(Kind.NUMBER)
 STRING: Final = Value(Kind.STRING)
@@ -355,11 +354,18 @@ def _join_two(a: Value, b: Value) -> Value:
         if _same_constant(a.constant, b.constant) and (a.kind is b.kind or kind is not Kind.NUMBER)
         else MISSING,
         memory=_join_memory(tensors),
-        receiver=OF_CLASS if a.named_by_class and b.named_by_class else None,
+        receiver=_join_classes(a, b),
         leaf=a.leaf and b.leaf,
         part=a.part and b.part,
         literal=kind is Kind.NUMBER and a.starts and b.starts,
     )
+
+
+def _join_classes(a: Value, b: Value) -> Value | None:
+    """Return the classes that name two methods; None unless a class names both."""
+    if a.receiver is None or b.receiver is None or not (a.named_by_class and b.named_by_class):
+        return None
+    return _join_two(a.receiver, b.receiver)
 
 
 def _join_memory(values: Collection[Value]) -> Memory:
@@ -374,7 +380,7 @@ def _alternatives(a: Value, b: Value) -> frozenset[Definition]:
     if a.definition is b.definition and a.definition is not None:
         return frozenset()
     ours, theirs = a.definitions, b.definitions
-    if not ours or not theirs or a.presets or b.presets or len(ours | theirs) > _MOST_ALTERNATIVES:
+    if not ours or not theirs or a.presets or b.presets or len(ours | theirs) > MOST_ALTERNATIVES:
         return frozenset()
     return ours | theirs
 

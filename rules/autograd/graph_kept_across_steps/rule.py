@@ -112,7 +112,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         if module.tree.mentions("retain_grad(") or Backpropagation.of(module).asked_for:
             risk = "the program asks for the gradient or the graph of tensors"
         elif _is_shown(module, item.place):
-            risk = "what is printed no longer shows a graph"
+            risk = "printed tensors no longer show their `grad_fn`"
         elif _is_summand(module, part):
             risk = "fails if this term of the sum is a number, which has no `detach`"
         # A graph that no backward has freed can still be backpropagated by who gets it.

@@ -72,6 +72,12 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     `torch.linalg`, for `gaussian_nll_loss`, and for a distribution from which the action for an environment
     is sampled.
 
+    Findings are of low impact where no simple edit avoids the wait: the branch raises, prints, leaves the
+    loop or the function, sets what the next step depends on (a learning rate), runs a model, begins with a
+    wait of its own (`x[mask]`) or keeps a division by zero out of the gradients, which `torch.where` would
+    not. In training, printing is not of low impact, because printing every hundredth step is enough. Nothing
+    is of low impact in servers, and in decoding loops only what decides what Python does next.
+
     ## Why is this bad?
 
     Python needs the value to continue, so the host waits until the device has finished all work launched so
@@ -109,12 +115,6 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     `Normal(mean, scale, validate_args=False)` does not validate its parameters;
     `torch.distributions.Distribution.set_default_validate_args(False)` turns validation off for all
     distributions. `torch.linalg.inv_ex` and its counterparts return an error code instead of checking it.
-
-    Findings are of low impact where no simple edit spares the wait: the branch raises, prints, leaves the
-    loop or the function, sets what the next step goes by (a learning rate), runs a model, begins with a wait
-    of its own (`x[mask]`) or keeps a division by zero from the gradients, which `torch.where` would not. In
-    training, messages count: every 100th step will do for them. In servers all count as much as any other,
-    and in decoding loops all but those that decide what Python does next.
 
     ## Fix safety
 
@@ -194,7 +194,7 @@ def _joined(module: Module, node: cst.CSTNode) -> str:
     """Return what makes a tensor of a condition that is no decision of a statement."""
     match node:
         case cst.UnaryOperation() if any(verdicts(module, node, _decides_later)):
-            return "Do what depends on it in any case, or select with `torch.where(…)`"
+            return "Do the work in either case, or select with `torch.where(…)`"
         case cst.UnaryOperation():
             return "Negate on the device with `torch.logical_not(…)`"
         case cst.BooleanOperation(operator=operator):

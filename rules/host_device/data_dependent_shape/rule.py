@@ -74,6 +74,12 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     instead (TL202, TL203, TL205). Slices are a note in loops that write every result to a file. In compiled
     code, TL513 reports a graph break instead.
 
+    Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
+    what is selected, values that a loop goes through, what is computed for the selected elements only,
+    distinct values, as many frames as a model predicts, or a quotient that is only finite there, unless the
+    mask depends on sizes alone (`~torch.eye(n, dtype=torch.bool)`). Nothing is of low impact in servers, and
+    in decoding loops only selections are.
+
     ## Why is this bad?
 
     The host has to know the size to allocate the result, so it waits until the device has computed it. Under
@@ -104,12 +110,6 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     with `x.masked_fill_(mask, 0)`. The fix is unsafe because a mask with fewer dimensions than `x` is
     aligned with the first dimensions in an assignment and with the last in `masked_fill_`. There is no fix
     for other operations.
-
-    Findings are of low impact where the selection is the result, as for the edges of a graph, a mean over
-    what is selected, values that a loop goes through, what is computed for the selected elements only,
-    distinct values, as many frames as a model predicts, or a quotient that is only finite there, unless the
-    mask depends on sizes alone (`~torch.eye(n, dtype=torch.bool)`). In servers they count as any other, and
-    so do all but selections in decoding loops.
 
     ## References
 

@@ -89,8 +89,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     Findings are of low impact outside of training, where results are copied once per batch, because they are
     wanted in host memory in the end, and where a forward pass, or a function that such a loop calls, goes on
     with the copy. Labels that are moved to the device and then copied back are not: the host has them
-    already. Nor are scores of which the host only takes the `argmax` or the loss: the device does that
-    sooner, and has less to copy.
+    already. Nor are scores of which the host only takes the `argmax` or the loss: the device computes
+    them faster, and less has to be copied.
 
     ## Why is this bad?
 
@@ -132,8 +132,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers)
     """
-    tensor = host_copy(module, call) if may_repeat(module, call) else None
-    hot = waiting_place(module, call) if tensor is not None else None
+    # Where a tensor goes may be for callers of callers to say: whether anybody waits there is asked first.
+    hot = waiting_place(module, call) if may_repeat(module, call) else None
+    tensor = host_copy(module, call) if hot is not None else None
     if tensor is None or hot is None or offloads(module, call):
         return
     if after_a_decision(module, call) or after_a_guard(module, call) or returns_to_device(module, call):
@@ -183,7 +184,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     if needless:
         remedy = FROM_HOST
     elif narrowed and not purpose:
-        remedy = f"Take `{narrowed}` on the device, and copy the results alone, after the loop"
+        remedy = f"Take `{narrowed}` on the device, and copy only the results, after the loop"
     elif items is not None:
         remedy = f"Copy all elements at once before the loop: `{tight(module, items)}.cpu()`"
     elif not purpose and fix is None and needed_on_host(module, call) is not None:

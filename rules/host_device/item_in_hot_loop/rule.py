@@ -32,7 +32,7 @@ from ..decisions import Outcome, instead, outcome, slight_decision
 from ..destinations import steps_environment, writes_out
 from ..needs import Need, followed_at_each_step, needed_on_host, only_recorded, shown_at_once
 from ..neighbours import beside_staying_wait
-from ..numbers import gone_through, is_one_of_many, picked_from
+from ..numbers import comprehended, gone_through, is_one_of_many, picked_from
 from ..remedies import (
     FROM_HOST,
     LENGTHS_FOR_PACKING,
@@ -153,7 +153,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     - for totals in attributes, dictionaries, class bodies or at module level, which other code may read.
 
     A number that Lightning's `self.log` is given is replaced by its tensor, which it detaches itself. That is
-    safe for floating-point values; of integers it warns that it converts them.
+    safe for floating-point values; for integers, Lightning warns that it converts them.
 
     There is no fix if such a total or a list is printed as it is, plotted, serialized or passed to NumPy, if
     the total is shown in every iteration, if the tensor is modified in place later, or if nothing is
@@ -245,6 +245,7 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     )
 
 
+_AT_ONCE = "Read all elements at once before the loop"
 _FOR_ENVIRONMENTS = "Step several environments together, and copy their actions at once: `.cpu().numpy()`"
 # The functions of ``math`` that have a twin of the same name in torch.
 _TWINS = frozenset(
@@ -282,6 +283,11 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     elements = gone_through(module, tensor)
     if elements is not None:
         return _at_once(module, elements, tensor)
+    elements = comprehended(module, tensor)
+    # A list of nothing but the elements can hold tensors instead; what they are put together in may be keys.
+    if elements is not None and not isinstance(module.tree.parent(call), cst.BaseSimpleComp):
+        named = isinstance(tensor, cst.Name)
+        return _at_once(module, elements, tensor) if named else f"{_AT_ONCE}, with one `.tolist()`"
     if decides(module, call) and not runs_as_function(hot):
         often = f"{counter_of(module, hot)} % 100 == 0 and …"
         return f"Select on the device with `torch.where(…)`, or test only every 100 steps: `{often}`"
@@ -290,7 +296,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         advice, code = "Read it once before the loop, if the loop does not change it", inline(module, call)
         return advice if code == "…" else f"{advice}: `{tensor.attr.value} = {code}`"
     if _is_item(module, tensor):
-        return "Read all elements at once before the loop, with one `.tolist()`"
+        return f"{_AT_ONCE}, with one `.tolist()`"
     items = None if runs_as_function(hot) else picked_from(module, tensor)
     if items is not None:
         return _at_once(module, items, tensor)
@@ -351,7 +357,7 @@ def _at_once(module: Module, items: cst.BaseExpression, read: cst.BaseExpression
         # ``row.argmax()`` is computed from an element, which a list would not have.
         whole = tight(module, items)
         return f"Compute it for all of `{whole}` before the loop, and read the results with one `.tolist()`"
-    return f"Read all elements at once before the loop: `{tight(module, items)}.tolist()`"
+    return f"{_AT_ONCE}: `{tight(module, items)}.tolist()`"
 
 
 def _counts_mask(tensor: cst.BaseExpression) -> bool:

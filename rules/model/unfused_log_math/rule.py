@@ -63,8 +63,8 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     ## Fix safety
 
     The functions are equivalent. Where the results differ, the fused one is more accurate. The fix is
-    unsafe where it removes a small number that is added before the logarithm, where the function around
-    it asks what is infinite or no number (`torch.isinf`, `torch.nan_to_num`), which becomes less, for
+    unsafe where it removes a small number that is added before the logarithm, where the surrounding
+    function checks for infinities or NaN (`torch.isinf`, `torch.nan_to_num`), of which there are fewer, for
     whole numbers (`1 + x` may overflow) and for items of a dataset, which may be whole numbers, in files
     with complex numbers, which not every release supports, where the program traces the functions that it
     calls or replaces them, and where a layer such as `self.softmax(x)` no longer runs: hooks on it, which

@@ -110,6 +110,9 @@ LIGHT_OPERATIONS: Final = _words("""
 """)
 """Views, transfers and reads: they cost little, or are what rules look for, and make no loop hot."""
 
+PREPARING: Final = _words("prepare prepare_data_loader prepare_model setup setup_dataloaders setup_module")
+"""Methods of Accelerate and Fabric that give back, in the same order, what they have moved or wrapped."""
+
 PLACING_BATCHES: Final = (
     "accelerat",
     "lightning",

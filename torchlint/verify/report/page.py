@@ -555,7 +555,7 @@ def _fix_notes(variant: Variant) -> tuple[str, ...]:
         known.append(f"{fix.file}:{fix.row}" if several else str(fix.row))
     told = [f"{code}: {message}{_lines(rows)}" for (code, message), rows in places.items()]
     if brought_up:
-        told.append(f"{', '.join(dict.fromkeys(brought_up))}: caused by the other fixes")
+        told.append(f"{', '.join(dict.fromkeys(brought_up))}: only after the other fixes")
     return tuple(told)
 
 

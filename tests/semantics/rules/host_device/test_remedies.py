@@ -54,7 +54,7 @@ def test_counter(target: str, iterable: str, before: str, counter: str) -> None:
     module, call = of("print(loss.item())", target, iterable, before)
     hot = places.hot(module, call)
     assert hot is not None
-    assert remedies.now_and_then(module, hot) == f"if `{counter} % 100 == 0`"
+    assert remedies.now_and_then(module, hot) == f"under `if {counter} % 100 == 0`"
 
 
 @pytest.mark.parametrize(
