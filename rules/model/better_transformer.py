@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
-from torchlint.fixes import Edits, graded, remove_import, remove_statement, replace
+from torchlint.fixes import Edits, remove_import, remove_statement, replace, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
@@ -22,7 +22,7 @@ _NATIVE, _WITHOUT = "4.36", "5.0"
     "TL416",
     "better-transformer",
     severity=NOTE,
-    fix="safe",
+    fix="unsafe",
     measured=False,
     on=cst.Call,
     mentions=("to_bettertransformer|BetterTransformer",),
@@ -56,9 +56,9 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The fix removes the conversion. It is safe if the project only admits releases of Transformers from 5.0
-    on, where the call can only fail, and nothing catches the error. Otherwise it is unsafe, because a model
-    without SDPA attention would become slower. There is no fix if a copy is requested
+    The fix removes the conversion. It is unsafe: with a release before Transformers 5, a model without SDPA
+    attention becomes slower; later ones raise an error, which the program may catch, unless the object is of
+    another library or has the method from elsewhere. There is no fix if a copy is requested
     (`keep_original_model`), or if the file converts models back.
 
     ## References
@@ -108,14 +108,12 @@ def _fix(module: Module, call: cst.Call, model: cst.BaseExpression) -> Fix | Non
         return None
     if module.tree.mentions("reverse_bettertransformer") or module.tree.mentions("BetterTransformer.reverse"):
         return None
-    caught = any(True for _ in module.tree.handlers(call))
-    risk = None
-    if not module.target_of("transformers").at_least(_WITHOUT):
+    if module.target_of("transformers").at_least(_WITHOUT):
+        risk = "the program may catch the error of the call, or give the object the method"
+    else:
         risk = "a model without SDPA attention becomes slower"
-    elif caught:
-        risk = "the program catches the error that the call raises"
     edits = _without(module, call, model), _without_import(module, call)
-    return graded(module, "Remove the conversion", *edits, risk=risk)
+    return unsafe(module, "Remove the conversion", *edits, risk=risk)
 
 
 def _without(module: Module, call: cst.Call, model: cst.BaseExpression) -> Edits | None:

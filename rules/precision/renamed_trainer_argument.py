@@ -13,8 +13,9 @@ from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.upgrading import Given
+from torchlint.semantics.values import Kind
 
-from .trainers import given_up
+from .trainers import TRAINING_ARGUMENTS, given_up
 
 # Expressions that stand in a conditional one as they are.
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
@@ -67,7 +68,9 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
 
     Safe: the new name means the same in every release that may run the program. It is unsafe next to or
     inside `**kwargs`, which may already contain the new name, where the file later reads the attribute of
-    that name, which is then renamed too, and for an optimizer that is replaced by a different one. There is
+    that name, which is then renamed too, and for an optimizer that is replaced by a different one. Where a
+    release still takes the old name, it is also unsafe if another place in the program reads that name, and
+    for a value that may be None, which meant the default. There is
     no fix for arguments without a successor, for arguments that became a value of another one unless they are
     True or False, where the new name is passed as well, and where the old name is read from the arguments of
     a trainer.
@@ -136,6 +139,11 @@ def _fix(module: Module, call: cst.Call, given: Given) -> Fix | None:
         risk = "`**` may pass the new name already"
     elif not row.exact:
         risk = "the new argument does not mean quite the same"
+    elif not row.is_removed(module.target_of(row.package)):
+        if row.unset_by_none and module.value(given.value).kind in (Kind.UNKNOWN, Kind.NONE):
+            risk = "where the value is `None`, the default is no longer used"
+        elif row.symbol == TRAINING_ARGUMENTS and _reads(module, row.argument, given.name):
+            risk = "the program reads the argument by its old name"
     return graded(module, message, edits, risk=risk)
 
 
@@ -158,3 +166,23 @@ def _read_later(module: Module, call: cst.Call, name: str) -> tuple[list[cst.Att
             case cst.Attribute(attr=cst.Name("args" | "training_args")):
                 return [], True
     return reads, False
+
+
+def _reads(module: Module, name: str, given: cst.CSTNode) -> bool:
+    """Return whether a file of the program may read an argument under a name that is ``given`` in a call.
+
+    What only hands on an option of the same name, ``TrainingArguments(no_cuda=options.no_cuda)``, does not.
+    """
+    for each in (module, *module.companions(name)):
+        tree = each.tree
+        for read in tree.nodes(cst.Attribute):
+            argument = tree.parent(read) if read.attr.value == name else None
+            if argument is None:
+                continue
+            keyword = argument.keyword if isinstance(argument, cst.Arg) else None
+            if keyword is None or keyword.value != name:
+                return True
+        strings = tree.nodes(cst.SimpleString)
+        if any(string is not given and string.evaluated_value == name for string in strings):
+            return True
+    return False

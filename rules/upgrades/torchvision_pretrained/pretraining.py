@@ -25,7 +25,7 @@ class Legacy:
     """An argument of the old kind, its name and the new one, and the code of what is equal to its value.
 
     ``code`` is None where the value is not known, or has no equal. ``added`` tells that the builder may be
-    one that the program has put among torchvision's, which takes the arguments that it was written with.
+    one that the program put among torchvision's, which takes the arguments that it was written with.
     """
 
     arg: cst.Arg
@@ -145,6 +145,6 @@ def _code(module: Module, call: cst.Call, builder: str, arg: cst.Arg, old: str) 
         )
         if any(a.star for a in call.args) or not literal:
             return None
-        is_quantized = isinstance(quantized, cst.Name) and quantized.value == "True"
+        is_quantized = quantized is not None and module.value(quantized).constant is True
         name = QUANTIZED[last] if is_quantized else PRETRAINED[last]
     return f'"{name}"' if name is not None else None

@@ -29,6 +29,7 @@ class Upgrade:
     ``adds`` is an argument that calls of the replacement take in front of the others, as code: ``"cuda"``, or
     by keyword, ``device_type="cuda"``. ``switched_on`` is the code of what the replacement is given where the
     parameter was True; ``switched_off`` where it was False, if that is known to be as good as nothing. With
+    ``unset_by_none`` the parameter was left out by None, which the replacement takes for a value. With
     ``exact`` the replacement means the same with the same arguments by keyword; else it is advice. ``note``
     says in words what to do instead, where there is no single name for that.
 
@@ -52,6 +53,7 @@ class Upgrade:
     adds: str = ""
     switched_on: str = ""
     switched_off: str = ""
+    unset_by_none: bool = False
     exact: bool = False
     note: str = ""
     rewrite: str = ""
@@ -103,7 +105,14 @@ class Upgrade:
 
 
 def renamed(
-    old: str, new: str, *, at: str | None = None, removed: str | None = None, on: str = "", off: str = ""
+    old: str,
+    new: str,
+    *,
+    at: str | None = None,
+    removed: str | None = None,
+    on: str = "",
+    off: str = "",
+    unset_by_none: bool = False,
 ) -> Upgrade:
     """Return a parameter of another name, or one that switches between two values of the other."""
     return Upgrade(
@@ -115,6 +124,7 @@ def renamed(
         since=at or removed,
         switched_on=on,
         switched_off=off,
+        unset_by_none=unset_by_none,
         exact=True,
     )
 
