@@ -19,7 +19,6 @@ from torchlint.semantics.conventions import OTHER_FRAMEWORKS, uses_torch
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import iterable_of
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.graphtexts import texts_of_graphs
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
@@ -31,6 +30,7 @@ from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, put_into, traced
 from torchlint.semantics.spellings import last_name, start_of
+from torchlint.semantics.texts import texts_of_graphs
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 from torchlint.semantics.wholeprogram import calls_shown
 

@@ -8,7 +8,6 @@ import libcst as cst
 
 from torchlint.semantics.api.families import listed
 from torchlint.semantics.api.results import METHOD_DTYPES
-from torchlint.semantics.graphtexts import texts_of_graphs
 from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
@@ -16,6 +15,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Item, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.tensordtypes import NOT_FLOATING, keeps
+from torchlint.semantics.texts import texts_of_graphs
 from torchlint.semantics.values import Graph, Kind
 
 # These take over the elements of an array or a list.

@@ -6,7 +6,6 @@ of a linked module forward a further question about that node to the node's own 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -166,8 +165,6 @@ def _handing_on(kind: type[Any]) -> Any:
 
 
 _TAKES_MORE = CO_VARARGS | CO_VARKEYWORDS
-# How parameters are annotated that are nothing but nodes, if anything.
-_NODES = re.compile(r"(?:cst\.\w+|Function|None)(?: \| (?:cst\.\w+|Function|None))*")
 # What no question is about.
 _PLAIN = frozenset({"str", "str | None", "int", "bool", "Value", "Path", "Kind"})
 
@@ -183,7 +180,7 @@ def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
 
     more = function.__defaults__ or code.co_kwonlyargcount or code.co_flags & _TAKES_MORE
     alone = code.co_argcount == 2 and not more
-    if alone and _NODES.fullmatch(function.__annotations__.get(parameters[0], "")):
+    if alone and _is_node(function.__annotations__.get(parameters[0], "")):
         # Most questions are of this form, and are asked a million times.
         @wraps(function)
         def asked_of_node(self: Any, node: Any, /) -> Any:
@@ -237,6 +234,11 @@ def _handed_on(name: str, function: FunctionType) -> Callable[..., Any]:
         return function(self, *arguments, **options)
 
     return asked
+
+
+def _is_node(annotation: str) -> bool:
+    """Return whether a parameter with an annotation is nothing but a node, if anything."""
+    return all(each.startswith("cst.") or each in ("Function", "None") for each in annotation.split(" | "))
 
 
 class _Ways(dict[type, "bool | None"]):

@@ -1,8 +1,7 @@
-"""What of a file the other files of its program can use, and what it shows to people."""
+"""What of a file other files may use, and whether importing it runs a training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -11,29 +10,10 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.names import ScopeKind
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
-
-_SHOWING_FUNCTIONS = frozenset({"builtins.print", "builtins.str", "builtins.repr", "builtins.format"})
-_SHOWING_METHODS = frozenset(
-    {
-        *("critical", "debug", "error", "exception", "format", "info", "log", "print", "set_description"),
-        *(
-            "set_postfix",
-            "set_postfix_str",
-            "warn",
-            "warning",
-            "write",
-            "writelines",
-            "writerow",
-            "writerows",
-        ),
-    }
-)
-_LOGARITHMS = ("torch.", "numpy.", "math.", "cmath.")
 
 
 def imported_by_nobody(module: Module) -> bool:
@@ -101,31 +81,6 @@ def _is_of_another(module: Module, attribute: cst.Attribute, function: cst.Funct
     return module.qualified(attribute) is not None or (callee is not None and callee is not function)
 
 
-def shown(module: Module) -> Iterator[cst.BaseExpression | None]:
-    """Yield what is printed or made a text; None for what the file does not spell: ``net.apply(print)``."""
-    for call in module.tree.nodes(cst.Call):
-        method = isinstance(call.func, cst.Attribute) and call.func.attr.value in _SHOWING_METHODS
-        raised = isinstance(module.tree.parent(call), cst.Raise)
-        called = module.qualified(call.func) or ""
-        if (method and not called.startswith(_LOGARITHMS)) or raised or called in _SHOWING_FUNCTIONS:
-            yield from (argument.value for argument in call.args)
-    for part in module.tree.nodes(cst.FormattedStringExpression):
-        if part.conversion or not part.format_spec:  # which no model takes
-            yield part.expression
-    for operation in module.tree.nodes(cst.BinaryOperation):
-        if isinstance(operation.operator, cst.Modulo) and module.value(operation.left).kind not in (
-            Kind.NUMBER,
-            Kind.TENSOR,
-        ):
-            yield operation.right
-    for statement in module.tree.nodes(cst.Assert):
-        if statement.msg is not None:
-            yield statement.msg
-    for name in module.tree.nodes(cst.Name):
-        if module.qualified(name) in _SHOWING_FUNCTIONS and _is_handed_on(module, name):
-            yield None
-
-
 @remembered
 def trains_on_import(module: Module) -> bool:
     """Return whether the file backpropagates whenever it is imported, whatever else holds."""
@@ -145,16 +100,3 @@ def _runs_on_import(module: Module, call: cst.CSTNode) -> bool:
             seen.add(function)
             pending += module.callers(function)
     return False
-
-
-def _is_handed_on(module: Module, name: cst.Name) -> bool:
-    """Return whether a function may be called out of sight: it is no type that something is compared with."""
-    parent = module.tree.parent(name)
-    if isinstance(parent, cst.Arg):
-        call = module.tree.parent(parent)
-        asks = isinstance(call, cst.Call) and module.qualified(call.func) == "builtins.isinstance"
-        chosen = parent.keyword is not None and parent.keyword.value in ("type", "dtype")
-        return parent.value is name and not asks and not chosen
-    return isinstance(
-        parent, (cst.Assign, cst.NamedExpr, cst.Element, cst.DictElement, cst.Return, cst.Param)
-    )

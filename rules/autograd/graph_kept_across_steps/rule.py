@@ -12,7 +12,6 @@ from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.backpropagation import Backpropagation, may_be_no_tensor
 from torchlint.semantics.flow.graph import Function, Loop
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.graphtexts import texts_of_graphs
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.microbatches import batches_of_step
 from torchlint.semantics.module import Module
@@ -21,6 +20,7 @@ from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sources import Path, Source, Through, every, onward, returns, some, steps, traced
 from torchlint.semantics.spellings import start_of
+from torchlint.semantics.texts import texts_of_graphs
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax import alike
 

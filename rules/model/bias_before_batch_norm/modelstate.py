@@ -20,8 +20,9 @@ from torchlint.semantics.contexts import is_test
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.texts import shown
 from torchlint.semantics.values import MISSING, Kind
-from torchlint.semantics.wholeprogram import shown, trains_on_import
+from torchlint.semantics.wholeprogram import trains_on_import
 
 from .parameters import counts_parameters
 
