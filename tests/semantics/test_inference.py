@@ -44,6 +44,31 @@ def test_a_list_filled_by_append_hands_on_its_items() -> None:
     assert module.value(read).kind is Kind.TENSOR
 
 
+@pytest.mark.parametrize(
+    ("over", "moved"),
+    [
+        ("key, value in batch.items()", "value.to(device)"),
+        ("key in batch", "batch[key].to(device)"),
+        ("key in batch.keys()", "batch[key].cuda()"),
+    ],
+)
+def test_a_loop_moves_the_items_of_a_dict(over: str, moved: str) -> None:
+    """In front of the loop they are where they were made, and what is no tensor stays as it is."""
+    module = _model(
+        "import torch\n"
+        "def step(states, device):\n"
+        "    batch = {'states': torch.tensor(states), 'name': 'a'}\n"
+        "    before = batch['states']\n"
+        f"    for {over}:\n"
+        f"        batch[key] = {moved}\n"
+        "    return before, batch['states'], batch['name']\n"
+    )
+    (reads,) = (node for node in module.tree.nodes(cst.Tuple) if len(node.elements) == 3)
+    before, after, name = (module.value(element.value) for element in reads.elements)
+    assert (before.device, after.device) == (Device.CPU, Device.ACCELERATOR)
+    assert name.kind is Kind.STRING
+
+
 def test_what_an_item_is_replaced_by_counts() -> None:
     module = _model(
         "import torch\n"

@@ -10,9 +10,11 @@ import libcst as cst
 import pytest
 
 from torchlint.options import LintSettings
+from torchlint.outline import Outline
 from torchlint.parsing import on_deep_stack
 from torchlint.semantics import model
 from torchlint.semantics.gradmode import grad
+from torchlint.semantics.inference import place_of
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind
 from torchlint.syntax import SyntaxTree
@@ -266,3 +268,12 @@ def test_a_value_carried_round_a_loop_is_the_same_wherever_it_is_read(
     )
     kinds = {module.value(read).kind for name in ("x", "y") for read in module.names.reads(name)}
     assert kinds == {Kind.TENSOR}
+
+
+def test_a_node_that_a_question_names_besides_stands_for_its_place() -> None:
+    """It would be written out with all that is below it, and an outline leaves out what that asks for."""
+    tree = Outline("def f(x):\n    return g((x), x)\n")
+    call, first = tree.nodes(cst.Call)[0], tree.nodes(cst.Arg)[0]
+    place, label = place_of(tree.order, ("runs", call, (first, frozenset({"b", "a"}), True)))
+    assert place == tree.order[call]
+    assert label == f"runs[[{tree.order[first]}, ['a', 'b'], True]]"

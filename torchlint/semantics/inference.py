@@ -707,7 +707,11 @@ class Inference:
         return value if value.known else other
 
     def _filled(self, node: cst.Name, bindings: Sequence[Binding], value: Value) -> Value:
-        """Return a list that starts empty, or with None in each place, with what is put into it."""
+        """Return a list that starts empty, or with None in each place, with what is put into it,
+        and a dict with what a loop over it has put in the place of its items.
+        """
+        if value.kind is Kind.DICT:
+            return self._replaced(node, bindings, value)
         if value.kind is not Kind.LIST or not _is_vacant(value):
             return value
         if not all(
@@ -731,6 +735,47 @@ class Inference:
         else:
             filled = join(map(self.value, appended))
         return value._replace(item=filled, elements=None) if filled is not BOTTOM else value
+
+    def _replaced(self, node: cst.Name, bindings: Sequence[Binding], held: Value) -> Value:
+        """Return a dict behind loops that move each of its items: ``d[key] = value.to(device)``."""
+        for loop, item in self._items_anew(bindings[0]) if len(bindings) == 1 else ():
+            if self.tree.order[loop] < self.tree.order[node] and not self.tree.contains(loop, node):
+                moved = self.value(item)
+                if moved is not BOTTOM and moved.device is not Device.UNKNOWN:
+                    fields = ((key, v.on(moved.device) if v.tensorlike else v) for key, v in held.fields)
+                    held = held._replace(item=moved, fields=tuple(fields))
+        return held
+
+    @remembered
+    def _items_anew(self, binding: Binding) -> list[tuple[cst.For, cst.BaseExpression]]:
+        """Return the loops over a dict that put something under each of its keys, and what that is."""
+        found: list[tuple[cst.For, cst.BaseExpression]] = []
+        for read in self.names.uses(binding):
+            match [*islice(self.tree.ancestors(read), 3)]:
+                case [
+                    cst.Subscript(
+                        value=held, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name() as key))]
+                    ),
+                    cst.AssignTarget(),
+                    cst.Assign(value=item),
+                ] if held is read and (loop := self._loop_of_keys(key, binding)) is not None:
+                    found.append((loop, item))
+        return found
+
+    def _loop_of_keys(self, key: cst.Name, binding: Binding) -> cst.For | None:
+        """Return the loop over a dict, its keys or its items that a variable gets the keys of."""
+        keys = self.names.bindings(key)
+        if len(keys) != 1 or keys[0].kind is not BindingKind.LOOP or keys[0].path not in ((), (0,)):
+            return None
+        match keys[0].value:
+            case cst.Name() as over if not keys[0].path:
+                pass
+            case cst.Call(func=cst.Attribute(value=cst.Name() as over, attr=cst.Name("keys" | "items"))):
+                pass
+            case _:
+                return None
+        loop = self.tree.enclosing(key, cst.For)
+        return loop if isinstance(loop, cst.For) and self.names.bindings(over) == (binding,) else None
 
     @remembered
     def _appended_to(self, binding: Binding) -> list[cst.BaseExpression]:
