@@ -103,8 +103,8 @@ def steps_engine(module: Module, function: Function) -> bool:
 
 
 def is_of_pass(module: Module, function: Function) -> bool:
-    """Return whether a function is a part of a model's pass: a method of a module that is given what flows
-    through it, what stands in for one, or what torch runs as an operator.
+    """Return whether a function is a part of a model's pass: a method of a module, or a function of no
+    class, that is given what flows through one, what stands in for it, or what torch runs as an operator.
     """
     if not isinstance(function, cst.FunctionDef):
         return False
@@ -113,8 +113,8 @@ def is_of_pass(module: Module, function: Function) -> bool:
     if _is_for_other_class(module, function):
         return True
     owner = module.classes.owner(function)
-    of_module = owner is not None and module.classes.info(owner).kind is Kind.MODULE
-    return of_module and works_on_step(module, function)
+    apart = owner is not None and module.classes.info(owner).kind is not Kind.MODULE
+    return not apart and works_on_step(module, function)
 
 
 def is_step(module: Module, function: Function) -> bool:
