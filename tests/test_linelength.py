@@ -44,6 +44,9 @@ def test_limit(text: str, most: int | None) -> None:
         ("x = f(aaaa, bbbb!) # w", ["x = f(", "    aaaa, bbbb, new=1", ") # w"]),
         ("x = f('(, # ', bb!)", ["x = f(", "    '(, # ', bb, new=1", ")"]),
         ("x = f(a, g(bbbb!))", ["x = f(", "    a, g(bbbb, new=1)", ")"]),
+        # Commas of a comprehension and of a lambda separate no items.
+        ("x = [a for b, c in (d!)]", ["x = [a for b, c in (", "    d, new=1", ")]"]),
+        ("x = (lambda a, b: [b!])", ["x = (lambda a, b: [", "    b, new=1", "])"]),
         # It fits, or only a comment does not.
         ("x = f(a!)", None),
         ("x = f(a!)  # a comment", None),
@@ -80,6 +83,14 @@ def test_broken_lines(line: str, made: list[str] | None, newline: str) -> None:
         # The brackets around it are not those of a list of items, or not seen.
         ("x = 1,", "f(aa, bb!), g(bb)", "c", ["f(", "    aa, bb, new=1", "), g(bb)"]),
         ("x = [", "    f(a!) for a, b in", "c]", ["    f(", "        a, new=1", "    ) for a, b in"]),
+        ("x = [", "    f(a!), g(bb), (ccc", "    )]", ["    f(", "        a, new=1", "    ), g(bb), (ccc"]),
+        ("x = [(", "    a), f(aa!), g(b)", "]", ["    a), f(", "        aa, new=1", "    ), g(b)"]),
+        (
+            "x = (\n    lambda a,",
+            "    b: f(a!), g(a)",
+            ")",
+            ["    b: f(", "        a, new=1", "    ), g(a)"],
+        ),
         # An item is too long.
         (
             "x = [",

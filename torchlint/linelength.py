@@ -111,10 +111,13 @@ def _shared(one: str, other: str) -> int:
 
 def _items(text: str, start: int, end: int, line: str, most: int) -> list[str] | None:
     """Return the items of brackets around the line, each as a line of its own;
-    None if the line has only one of them, or no earlier line is seen to open brackets.
+    None if the line has only one of them, opens or closes brackets for other lines,
+    or no earlier line is seen to open brackets.
     """
     pairs = _pairs(line)
-    if not pairs or _code(line) != line or _ONE_ITEM.search(line) or not _in_brackets(text, start, line):
+    if not pairs or 2 * len(pairs) != sum(token[0] != "," for token in _tokens(line)):
+        return None
+    if _code(line) != line or _ONE_ITEM.search(line) or not _in_brackets(text, start, line):
         return None
     commas = [token.end() for token in _tokens(line) if token[0] == ","]
     commas = [at for at in commas if not any(first < at <= last for first, last, _ in pairs)]
@@ -136,6 +139,8 @@ def _in_brackets(text: str, start: int, line: str) -> bool:
         end = start - (2 if text.endswith("\r\n", 0, start) else 1)
         start = line_start(text, end)
         above = _code(text[start:end]).rstrip()
+        if _ONE_ITEM.search(above):
+            return False
         indent = len(above) - len(above.lstrip())
         if above.endswith(tuple(_CLOSING)):
             return indent < margin
@@ -161,11 +166,20 @@ def _split(line: str, changed: tuple[int, int], most: int, indent: str) -> list[
             return [head, margin + indent + body, tail]
         parts = [line[at:to].strip() for at, to in zip([start + 1, *commas], [*commas, end], strict=True)]
         parts = [margin + indent + part for part in parts if part]
-        if len(parts) > 1:
+        if len(parts) > 1 and not _ONE_ITEM.search(_outside(line, start, end, found)):
             parts[-1] += "" if parts[-1].endswith(",") else ","
             if max(map(_length, parts)) <= most:
                 return [head, *parts, tail]
     return None
+
+
+def _outside(line: str, start: int, end: int, found: Sequence[tuple[int, int, list[int]]]) -> str:
+    """Return what a pair of brackets holds itself, without what brackets within it hold."""
+    own, at = "", start + 1
+    for first, last, _ in found:
+        if at <= first and last < end:
+            own, at = own + line[at:first] + " ", last + 1
+    return own + line[at:end]
 
 
 def _pairs(line: str) -> list[tuple[int, int, list[int]]] | None:

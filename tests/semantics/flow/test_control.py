@@ -442,6 +442,13 @@ def test_branches(program: str, expected: list[str]) -> None:
     assert told == expected
 
 
+@pytest.mark.parametrize("test", ["True", "a"])
+def test_a_choice_stands_in_none_of_its_branches(test: str) -> None:
+    tree = SyntaxTree(f"if d:\n    f(b if {test} else c)")
+    (choice,) = tree.nodes(cst.IfExp)
+    assert [tree.source(branch.test) for branch in control_flow(tree).branches(choice)] == ["d"]
+
+
 def test_tests_of_loops_on_demand() -> None:
     tree = SyntaxTree("if a:\n    while b:\n        f()")
     branches = control_flow(tree).branches(called(tree, "f"), loops=True)

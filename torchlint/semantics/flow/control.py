@@ -293,7 +293,10 @@ class ControlFlow:
             # Most places stand in no branch, which is known without the graph.
             for decision in self.decisions(place, within) if self._stands_in(place, kinds) else ():
                 construct = decision.construct
-                if construct.__class__ in kinds and self.tree.contains(construct, place):
+                # A choice that always comes out one way decides what runs behind it, itself included.
+                if construct is place or construct.__class__ not in kinds:
+                    continue
+                if self.tree.contains(construct, place):
                     yield decision
             if not outward:
                 return
