@@ -49,6 +49,9 @@ def concerned(before: str, after: str, asked: Iterable[str] = ()) -> set[Facet]:
         ("loss.item()", "loss", ("los", "print("), {Facet.TEXT, Facet.CODE}),
         # What is asked in a form that no word has is noticed with any change of words.
         ("loss.item()", "loss", ("a b",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
+        # What a with statement enters is a word.
+        ("# now", "# later", ("with kept.one",), {Facet.TEXT}),
+        ("# now", "# with kept.one(x)", ("with kept.one",), {Facet.TEXT, Facet.WORDS, Facet.SCREEN}),
         ("print(loss", "kept.made = (loss", ("made =",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
         ("print(loss", "kept.made = (loss", (".made = ",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
         ("print(loss", "kept = (loss", ("made =", ".made = "), {Facet.TEXT, Facet.CODE}),

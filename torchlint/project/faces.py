@@ -28,7 +28,7 @@ _HEADER = re.compile(r"^[ \t]*class\b[^:]*", re.MULTILINE)
 LOOKING = re.compile(r"\bgetattr\s*\(|\bvars\s*\(|__dict__|\bimport_module\b|__import__")
 """What asks a module for names that it computes, or has a module without giving it a name."""
 # A word is in a text if it is in one of these.
-_CHAIN = re.compile(r"[\w.]+(?:\(| = ?)?")
+_CHAIN = re.compile(r"(?:\w*with )?[\w.]+(?:\(| = ?)?")
 
 
 def headers(text: str) -> list[str]:

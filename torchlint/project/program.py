@@ -429,7 +429,8 @@ class Program:
 
     def _speaking_of(self, files: int, words: Collection[str]) -> int:
         """Return those of some files, as `Index.ranked`, that have one of some words, or all without any."""
-        if not words:
+        # What no file is asked for, no result may depend on: a word with a quote is in no face of a text.
+        if not words or not files:
             return files
         found = 0
         for word in words:
