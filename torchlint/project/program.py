@@ -429,7 +429,8 @@ class Program:
 
     def _speaking_of(self, files: int, words: Collection[str]) -> int:
         """Return those of some files, as `Index.ranked`, that have one of some words, or all without any."""
-        # What no file is asked for, no result may depend on: a word with a quote is in no face of a text.
+        # Without files no word is noted as asked for: any change of a text would count for one with a quote,
+        # which faces of texts do not have.
         if not words or not files:
             return files
         found = 0

@@ -201,8 +201,8 @@ class Loaders(Part):
     def _may_make_loader(self, call: cst.Call) -> bool:
         """Return whether it is worth asking what a call runs, which may lead to other files.
 
-        A class of another file is a loader only if that file speaks of one, and what has options is hardly
-        made without any.
+        A class of another file makes a loader only if the text of that file has the word. A method or an
+        attribute counts only if it is given one of the loader's options by keyword.
         """
         match call.func:
             case cst.Name() if (link := self.module.link) is not None:
