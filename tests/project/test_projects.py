@@ -263,7 +263,7 @@ def test_who_uses_a_module_of_a_file_with_many_users_names_its_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls of an instance do not name its class, but what makes the instance does."""
-    monkeypatch.setattr("torchlint.project.program._MOST_USERS", 1)
+    monkeypatch.setattr("torchlint.project.program.MOST_USERS", 1)
     project = copied(PROJECTS / "model_forward" / "good_switch_of_host", tmp_path)
     assert found(project, "--select", "TL205") == []
     patches = project / "forecast" / "patches.py"

@@ -186,7 +186,7 @@ class Editing(RuleBasedStateMachine):
         """Lay a project, with limits that can be crossed."""
         # One object for both: a model is that of one object of settings.
         self.lint = LintSettings(rules=rules, fixable=frozenset(rules))
-        self.limits.setattr(program, "_MOST_USERS", users)
+        self.limits.setattr(program, "MOST_USERS", users)
         self.limits.setattr(index, "MOST_COMPANIONS", companions)
         self.limits.setattr(program, "_MOST_USERS_IN_LIBRARY", library)
         for name, text in texts.items():

@@ -26,7 +26,7 @@ from torchlint.semantics import model
 from torchlint.semantics.dependencies import noted, worked_out
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.inference import place_of
-from torchlint.semantics.linked import Target
+from torchlint.semantics.linked import MOST_USERS, Target
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.names import Binding, Names
 from torchlint.source import Source
@@ -35,13 +35,11 @@ from torchlint.syntax import Forest, Ground, SyntaxTree
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
-_Users = tuple[Path, tuple[str, ...], tuple[str, ...] | None, bool, bool]
+_Users = tuple[Path, tuple[str, ...], tuple[str, ...] | None, bool, int, str]
 """A question for users: what `Program.users` is asked."""
 
-_MOST_USERS = 24
-"""Of what more files than these may use only the calls in its own file are looked for."""
 _MOST_USERS_IN_LIBRARY = 1
-"""The same where the programs of a file are not looked at as a whole: each user has users of its own."""
+"""As `MOST_USERS`, where the programs of a file are not looked at as a whole: each user has its own users."""
 
 
 class Trees:
@@ -215,7 +213,7 @@ class Program:
         """Return whether only files of the project can use a name of the top level of a module."""
         file = self.file(part)
         self._note(Facet.WORDS, *self.index.users(file))
-        few = self._direct_users(file).bit_count() <= _MOST_USERS
+        few = self._direct_users(file).bit_count() <= MOST_USERS
         return few and not self._exposure.is_open(file, name)
 
     def is_used(self, part: Any, name: str) -> bool:
@@ -365,16 +363,18 @@ class Program:
         *,
         instances: tuple[str, ...] | None = None,
         heirs: bool = False,
-        many: bool = False,
+        most: int = 0,
+        written: str = "",
     ) -> Sequence[Module]:
         """Return the modules that may use what a module defines, in a fixed order, without itself.
 
         Those of what imports it with one of some words in their text, if there are any, and those with one of
         ``instances`` of the rest of its programs, which may be handed them. With ``heirs``, those that define
-        a class with such a base.
-        In a library of which several files are users there are none, unless ``many`` are wanted.
+        a class with such a base, and those with ``written`` in their code.
+        In a library of which several files are users there are none, unless ``most`` says of how many there
+        may be some.
         """
-        key = self.file(part), words, instances, heirs, many
+        key = self.file(part), words, instances, heirs, most, written
         return self._kept(self._users, key, lambda key: self._modules_of(self._find_users(*key)))
 
     def _modules_of(self, files: int) -> list[Module]:
@@ -400,7 +400,7 @@ class Program:
         found = self._speaking_of(self._speaking_of(every, among), words)
         # Any other may have both in the next run.
         self._note_ranks(Facet.WORDS, every)
-        return self._modules_of(found) if found.bit_count() <= _MOST_USERS else []
+        return self._modules_of(found) if found.bit_count() <= MOST_USERS else []
 
     def has_anywhere(self, words: tuple[str, ...]) -> bool:
         """Return whether the text of any file of the project, a test among them, has one of some words."""
@@ -475,21 +475,29 @@ class Program:
         words: tuple[str, ...],
         instances: tuple[str, ...] | None,
         heirs: bool,
-        many: bool,
+        most: int,
+        written: str,
     ) -> int:
         index = self.index
         itself = index.ranked((file,))
         direct = self._direct_users(file)
-        if many and instances is not None:
+        if not most and not index.program(file) and direct.bit_count() > MOST_USERS:
+            # What all of a library uses is used by others too, in every way that there is.
+            self._note_ranks(Facet.WORDS, _first(direct, MOST_USERS + 1))
+            return 0
+        if most and instances is not None:
             # What makes an instance returns it to what imports it.
             for user in index.at_ranks(direct):
                 direct |= self._direct_users(user)
             direct &= ~itself
         found = self._speaking_of(direct, words)
+        if written:
+            self._note_ranks(Facet.CODE, found)
+            found = index.ranked(user for user in index.at_ranks(found) if written in index.text(user))
         if heirs:
             bases = re.compile(rf"\b(?:{'|'.join(words)})\b")
             found = index.ranked(user for user in index.at_ranks(found) if bases.search(index.headers(user)))
-        most = _MOST_USERS if many or index.program(file) else _MOST_USERS_IN_LIBRARY
+        most = most or (MOST_USERS if index.program(file) else _MOST_USERS_IN_LIBRARY)
         if found.bit_count() > most:
             # As long as these are among them there are too many.
             self._note_ranks(Facet.WORDS, _first(found, most + 1))

@@ -16,6 +16,7 @@ from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import names_model
+from torchlint.semantics.linked import MOST_USERS
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
@@ -111,7 +112,7 @@ class CallGraph:
         owner = self.classes.owner(method)
         if owner is None:
             return ()
-        heirs = self.classes.heirs(owner, many=True)
+        heirs = self.classes.heirs(owner, most=MOST_USERS)
         own = (self.classes.info(heir).methods.get(method.name.value) for heir in heirs)
         return tuple(each for each in own if each is not None and not is_abstract(each))
 
@@ -275,7 +276,7 @@ class CallGraph:
         return None
 
     @remembered
-    def dispatched(self, function: cst.FunctionDef) -> tuple[cst.Call, ...]:
+    def dispatched(self, function: cst.FunctionDef, most: int = MOST_USERS) -> tuple[cst.Call, ...]:
         """Return calls of other files, in a project of any size, that may run a function.
 
         Among them those of a method that it stands in for, whatever they are made through. They are neither
@@ -289,7 +290,7 @@ class CallGraph:
         graphs = {
             graph: None
             for method in methods
-            for module in self.counterpart(self.link.home(method))._users(method, many=True)
+            for module in self.counterpart(self.link.home(method))._users(method, most)
             if (graph := self.counterpart(module)).tree is not self.tree
         }
         found = (
@@ -340,15 +341,15 @@ class CallGraph:
         value = self._value(node)
         return value.definition is None and value.kind in (Kind.UNKNOWN, Kind.MODULE)
 
-    def _users(self, function: cst.CSTNode, many: bool = False) -> Sequence[Any]:
-        """Return the modules of other files that may run a function; of a library only if ``many``."""
+    def _users(self, function: cst.CSTNode, most: int = 0) -> Sequence[Any]:
+        """Return the modules of other files that may run a function; of a library as ``Link.users``."""
         if self.link is None or not isinstance(function, cst.FunctionDef):
             return ()
         owner = self.classes.owner(function)
         if owner is None:
             # What is defined in a function leaves it by other names.
             inner = self.names.scope(function).kind is ScopeKind.FUNCTION
-            return () if inner else self.link.users(self, (function.name.value,), many=many)
+            return () if inner else self.link.users(self, (function.name.value,), most=most)
         name = function.name.value
         heirs = self.classes.heirs(owner)
         # Who makes and uses an instance of an heir need not know the class that it inherits from.
@@ -358,10 +359,10 @@ class CallGraph:
             found = (self.link.users(family, makers) for family in families)
         elif name in ("forward", "__call__"):
             # Calls of an instance do not name it.
-            found = (self.link.users(family, makers, instances=(), many=many) for family in families)
+            found = (self.link.users(family, makers, instances=(), most=most) for family in families)
         else:
-            words = (f".{name}(",) if many else (name,)
-            found = (self.link.users(family, words, instances=words, many=many) for family in families)
+            words = (f".{name}(",) if most else (name,)
+            found = (self.link.users(family, words, instances=words, most=most) for family in families)
         return list(dict.fromkeys([*families, *chain.from_iterable(found)]))
 
     def decorated(self, function: cst.FunctionDef) -> tuple[Decorated, ...]:

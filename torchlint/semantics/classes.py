@@ -14,7 +14,7 @@ from torchlint.semantics.conventions import of_other_framework, other_module
 from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.names import AttributeBinding, BindingKind, Names
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, word_of
 from torchlint.semantics.values import Kind
 from torchlint.syntax import SyntaxTree
 
@@ -307,26 +307,44 @@ class Classes:
         maker = self.names.scope(function).node
         return maker if isinstance(maker, cst.ClassDef) else None
 
-    def heirs(self, node: cst.ClassDef, *, many: bool = False) -> list[cst.ClassDef]:
+    def heirs(self, node: cst.ClassDef, *, most: int = 0) -> list[cst.ClassDef]:
         """Return the classes that inherit from this one, however far down, and the class itself.
 
-        Those of this file, and of files that import from it; of several in a library only if ``many``.
+        Those of this file, and of files that import from it; of a library as ``Link.users``.
         """
-        found = self._heirs.get(node, [node])
+        name = node.name.value
+        found = [node, *self._heirs_here(name, node)]
         if self.link is None:
             return found
-        name = node.name.value
         others = [
-            self.counterpart(module) for module in self.link.users(self, (name,), heirs=True, many=many)
+            self.counterpart(module) for module in self.link.users(self, (name,), heirs=True, most=most)
         ]
-        return [*found, *(heir for classes in others for heir in classes._heirs.get(node, ()))]
+        return [*found, *(heir for classes in others for heir in classes._heirs_here(name, node))]
+
+    @remembered
+    def _heirs_here(self, name: str, node: cst.ClassDef) -> list[cst.ClassDef]:
+        """Return the classes of this file that inherit from one of any file, which goes by a name.
+
+        Nothing is asked of classes with other bases, for which many more files may have to be read.
+        """
+        found: dict[cst.ClassDef, None] = {}
+        names = [name]
+        for base in names:
+            for heir in self._by_base.get(base, ()):
+                if heir is not node and any(info.node is node for info in self.info(heir).lineage):
+                    found[heir] = None
+                    names += [heir.name.value] if heir.name.value not in names else []
+        return sorted(found, key=self.tree.order.__getitem__)
 
     @cached_property
-    def _heirs(self) -> dict[cst.ClassDef, list[cst.ClassDef]]:
-        found: dict[cst.ClassDef, list[cst.ClassDef]] = {}
+    def _by_base(self) -> dict[str, list[cst.ClassDef]]:
+        """The classes of this file by what their bases are called."""
+        found: dict[str, list[cst.ClassDef]] = {}
         for heir in self.tree.nodes(cst.ClassDef):
-            for info in self.info(heir).lineage:
-                found.setdefault(info.node, []).append(heir)
+            assert isinstance(heir, cst.ClassDef)
+            for arg in heir.bases:
+                base = arg.value.value if isinstance(arg.value, cst.Subscript) else arg.value
+                found.setdefault(word_of(base), []).append(heir)
         return found
 
     def self_name(self, method: cst.FunctionDef) -> str | None:

@@ -261,15 +261,17 @@ class Contexts(Part):
         if _required(function):
             return False
         named, bare = function.name.value.startswith("test_"), function.name.value.strip("_") == "test"
+        answers = any(each.value is not None for each in self.tree.within(function, self._returns))
+        if not named and answers:
+            return False
         if not (named or bare or self._makes_up_data):
             return False
         acts = self._acts(function)
         checks = bool(self.tree.nodes_within(function, cst.Assert)) or _Act.CHECKS in acts
         if not named:
-            answers = any(each.value is not None for each in self.tree.within(function, self._returns))
-            if bare and checks and not answers and self._goes_through_nothing(function, acts):
+            if bare and checks and self._goes_through_nothing(function, acts):
                 return True  # A test of an example, not the test of a model.
-            return checks and not answers and _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS)
+            return checks and _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS)
         if _Act.DATA in acts:
             return checks and self._is_collected
         return checks or _Act.MAKES_UP in acts or self._is_collected
@@ -280,9 +282,23 @@ class Contexts(Part):
             return True
         return _Act.MAKES_UP in acts and acts.isdisjoint(_SERIOUS - {_Act.TRAINS})
 
-    @property
+    @cached_property
     def _makes_up_data(self) -> bool:
-        return _Act.MAKES_UP in self._telling
+        return any(map(self._makes_up, self.tree.nodes(cst.Call)))
+
+    def _makes_up(self, call: cst.Call) -> bool:
+        """Return whether a call makes a tensor of spelt sizes: ``torch.rand(1, 3, 224, 224)``."""
+        if self.module.qualified(call.func) not in _MAKING_UP:
+            return False
+        sizes = [arg for arg in call.args if arg.keyword is None]
+        parts = (part for size in sizes for part in self.tree.descendants(size))
+        unknown = [part for part in parts if isinstance(part, (cst.Name, cst.Attribute, cst.Call))]
+        return bool(sizes) and all(isinstance(part, cst.Name) and self._is_number(part) for part in unknown)
+
+    def _is_number(self, name: cst.Name) -> bool:
+        """Return whether a name stands for an integer here, whatever a function is called with."""
+        given = any(binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(name))
+        return not given and isinstance(self.module.value(name).constant, int)
 
     @property
     def _returns(self) -> Sequence[cst.Return]:
@@ -355,6 +371,8 @@ class Contexts(Part):
     def _done_by(self, call: cst.Call) -> tuple[_Act, ...]:
         """Return what one call does, without the function of the file that it may run."""
         acts = list(self._named_acts(call))
+        if self._makes_up(call):
+            acts.append(_Act.MAKES_UP)
         name = last_name(call.func) or ""
         if is_training_step(self.module, call) or (
             not self.module.callees(call) and self._trains_elsewhere(call, name)
@@ -385,8 +403,6 @@ class Contexts(Part):
             yield _Act.DRAWS
         if name.startswith("assert") or qualified.startswith(("torch.testing.", "numpy.testing.")):
             yield _Act.CHECKS
-        if _makes_up(self.module, qualified, call):
-            yield _Act.MAKES_UP
 
     def _trains_elsewhere(self, call: cst.Call, name: str) -> bool:
         """Return whether a call trains in unseen code: ``trainer.fit(model)``, ``train_epoch(model)``."""
@@ -554,16 +570,6 @@ def _required(function: Function) -> bool:
     """Return whether callers have to give a function something."""
     given = function.params.params
     return any(param.default is None and param.name.value not in ("self", "cls") for param in given)
-
-
-def _makes_up(module: Module, qualified: str, call: cst.Call) -> bool:
-    """Return whether a call makes a tensor of spelt sizes: ``torch.rand(1, 3, 224, 224)``."""
-    sizes = [arg for arg in call.args if arg.keyword is None] if qualified in _MAKING_UP else []
-    parts = (part for size in sizes for part in module.tree.descendants(size))
-    unknown = (part for part in parts if isinstance(part, (cst.Name, cst.Attribute, cst.Call)))
-    return bool(sizes) and all(
-        isinstance(part, cst.Name) and isinstance(module.value(part).constant, int) for part in unknown
-    )
 
 
 def _is_shape(node: cst.BaseExpression) -> bool:

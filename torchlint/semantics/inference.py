@@ -1754,7 +1754,8 @@ class Inference:
         if base.kind is Kind.DICT:
             return self._held_under(base, index, node)
         position: int | None = None
-        if isinstance(index, cst.Index):
+        # Of whatever else is indexed, the index does not matter.
+        if isinstance(index, cst.Index) and (base.elements or base.kind is Kind.TENSOR):
             constant = self.value(index.value).constant
             position = constant if isinstance(constant, int) else None
             if base.kind is Kind.TENSOR and isinstance(constant, str):

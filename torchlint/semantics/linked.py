@@ -21,6 +21,8 @@ from torchlint.syntax import RANK_SHIFT, SyntaxTree
 
 Class = TypeVar("Class")
 
+MOST_USERS = 24
+"""Of what more files than these may use only the calls in its own file are looked for."""
 Target = tuple[Any, ...] | Path | str
 """What an import brings: definitions of another file of the project, or such a file itself (a folder for a
 package without ``__init__.py``), or by way of such a file something of a library, by its dotted name."""
@@ -98,14 +100,15 @@ class Link(Protocol):
         *,
         instances: tuple[str, ...] | None = None,
         heirs: bool = False,
-        many: bool = False,
+        most: int = 0,
+        written: str = "",
     ) -> Sequence[Any]:
         """Return the modules that may use what a module defines, in a fixed order, without itself.
 
         Those of what imports it with one of some words in their text, if there are any, and those with one of
         ``instances`` of what an instance may be handed to, unless that is None. With ``heirs``, those that
-        define a class with such a base. In a library of which several files are users there are none, unless
-        ``many`` are wanted.
+        define a class with such a base, and those with ``written`` in their code. In a library of which
+        several files are users there are none, unless ``most`` says of how many there may be some.
         """
 
     def names(self, module: Any, word: str, *, instances: bool = False) -> bool:

@@ -145,6 +145,9 @@ _APART: Final = frozenset(
     {Kind.DICT, Kind.LIST, Kind.NDARRAY, Kind.NONE, Kind.NUMBER, Kind.STRING, Kind.TENSOR, Kind.TUPLE}
 )
 
+_LITERALS = (cst.SimpleString, cst.Integer, cst.Float)
+_CONSTANTS = ("None", "True", "False")
+
 # The tests of the branches around a place that ask for a parameter, and how each must come out; and calls of
 # what may be one of several functions, with the one that each must run.
 _Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool | Function], ...]"
@@ -684,10 +687,12 @@ class Places(Part):
             if transforms_sample(self.module, current):
                 continue
             for step, place in self._run_from(current, streaming):
+                here, outer = self._hot_here(place)
+                if here is None and not (outer and self._may_be_hot(outer, self._streams(place, outer))):
+                    continue
                 if conditions and self._excludes(step, current, conditions):
                     continue
                 onward = path if step is current else (step, *path)
-                here, outer = self._hot_here(place)
                 if here is not None:
                     hot = Hot(here.loop, onward, here.reason)
                     if self._heat_of(here) is Heat.HOT:
@@ -814,7 +819,12 @@ class Places(Part):
             if override is None:
                 return False
 
+        # Of calls that are not all that there are, only what they spell out is looked at.
+        dispatched = call not in self.module.callers(function)
+
         def contradicts(guard: Guard) -> bool | None:
+            if dispatched and not self._is_spelt_out(call, guard, override):
+                return None
             return self._contradicts(call, function, guard, override) or None
 
         return any(
@@ -822,6 +832,15 @@ class Places(Part):
             for test, truth in conditions
             if isinstance(truth, bool)
         )
+
+    def _is_spelt_out(self, call: cst.Call, guard: Guard, override: cst.FunctionDef | None) -> bool:
+        """Return whether a call passes a literal for the parameter that a test is about, or nothing."""
+        tested = guard.test.left if isinstance(guard.test, cst.Comparison) else guard.test
+        if not isinstance(tested, cst.Name):
+            return False
+        passed = self.module.argument(call, tested.value, override)
+        literal = isinstance(passed.node, _LITERALS) or (passed.node and last_name(passed.node) in _CONSTANTS)
+        return passed.absent or bool(literal)
 
     def _override(self, function: Function, callee: Function | None) -> cst.FunctionDef | None:
         """Return a function that a call may run if it is the override of the method that the call names."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchlint.semantics.lexicon import Role, asks, begins, denotes, has
+from torchlint.semantics.linked import MOST_USERS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import given_as, last_name
@@ -319,7 +320,8 @@ def stands_in_elsewhere(module: Module, function: cst.FunctionDef) -> bool:
     ):
         return False
     name = function.name.value
-    users = [] if module.link is None else module.link.users(module, (name,), many=True)
+    link, written = module.link, f"= {name}"
+    users = [] if link is None else link.users(module, (name,), most=MOST_USERS, written=written)
     return any(
         user.value(given).definition is function
         for user in (module, *users)

@@ -387,8 +387,8 @@ def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
             whole = use.kind is UseKind.RETURNED or isinstance(by, cst.From)
             calls = [] if function is None else module.callers(function)
             if isinstance(function, cst.FunctionDef):
-                others = module.inference.callgraph.dispatched(function)
                 # Where the result goes of what all of a library calls tells nothing of one call.
+                others = module.inference.callgraph.dispatched(function, MOST_ALTERNATIVES)
                 if len(others) <= MOST_ALTERNATIVES:
                     calls = list(dict.fromkeys((*calls, *others)))
             for call in calls:

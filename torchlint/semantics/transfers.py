@@ -206,6 +206,8 @@ def _named_device(node: cst.BaseExpression) -> bool:
 
 
 def _is_device(module: Module, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Attribute) and node.attr.value == "dtype":
+        return False
     value = module.value(node)
     if value.kind is Kind.DEVICE or isinstance(value.constant, (str, int)):
         return not isinstance(value.constant, bool)
