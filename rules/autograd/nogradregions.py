@@ -600,11 +600,14 @@ class NoGradRegions(Part):
         function = self.module.function(call)
         if function is not None and self.module.classes.owner(function) is not None:
             return False  # which is told at once, and whether the file trains is not
-        if not self._only_uses_weights or not self._is_of_script(call):
-            return False
         model = self.module.value(call.func)
+        definition = model.definition
+        if model.kind is Kind.FUNCTION and definition and self.module.classes.owner(definition) is None:
+            return False
         known = model.cls is not None or model.definition is not None
-        return known or self.tree.source(call.func) in self._given_weights
+        if not known and self.tree.source(call.func) not in self._given_weights:
+            return False
+        return self._only_uses_weights and self._is_of_script(call)
 
     @solved(nothing=False)
     def _is_of_script(self, node: cst.CSTNode) -> bool:

@@ -481,7 +481,7 @@ class Program:
         index = self.index
         itself = index.ranked((file,))
         direct = self._direct_users(file)
-        if not most and not index.program(file) and direct.bit_count() > MOST_USERS:
+        if most < MOST_USERS < direct.bit_count() and not index.program(file):
             # What all of a library uses is used by others too, in every way that there is.
             self._note_ranks(Facet.WORDS, _first(direct, MOST_USERS + 1))
             return 0

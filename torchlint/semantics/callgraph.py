@@ -298,7 +298,8 @@ class CallGraph:
             for graph in graphs
             for pool in graph.candidates(function)
             for call in pool.of(methods, graph)
-            if not set(methods).isdisjoint(graph.callees(call))
+            # ``super().method()`` runs that of a base, and none that stands in for it.
+            if not set(methods[:1] if _is_of_super(call) else methods).isdisjoint(graph.callees(call))
         )
         return tuple(sorted(found, key=self.tree.order.__getitem__))
 
@@ -812,6 +813,14 @@ def _is_keyed(element: cst.BaseDictElement, key: str | None) -> bool:
         case cst.DictElement(key=cst.SimpleString(evaluated_value=str(own))):
             return own == key
     return key is None
+
+
+def _is_of_super(call: cst.Call) -> bool:
+    """Return whether a call is one of a base class: ``super().method()``."""
+    match call.func:
+        case cst.Attribute(value=cst.Call(func=cst.Name("super"))):
+            return True
+    return False
 
 
 def _is_name_of(node: cst.BaseExpression, function: Function) -> bool:

@@ -39,6 +39,9 @@ class Evaluator(Protocol):
     def element(self, value: Value, index: int | None = None) -> Value:
         """Return the value of ``value[index]``."""
 
+    def held_under(self, base: Value, key: cst.BaseExpression) -> Value | None:
+        """Return what a dict has under a key; None if that is not known."""
+
     def returned(self, function: Function) -> Value:
         """Return what a function of the file returns."""
 

@@ -224,11 +224,14 @@ class Inference:
         return join((self.value(node.body), self.value(node.orelse)))
 
     def _dict(self, node: cst.Dict) -> Value:
-        # A registry of hundreds of models may give any of them: its files are not looked at for that.
-        registry = len(node.elements) > MANY
+        entries = [element.value for element in node.elements]
+        if self._is_registry(entries):
+            # It may give any of them: no file is looked at but that of the one which a key picks.
+            return Value(Kind.DICT, item=UNKNOWN, origin=node)
+        many = len(entries) > MANY
         items = [
             UNKNOWN
-            if registry and isinstance(e.value, (cst.Name, cst.Attribute, cst.Call))
+            if many and isinstance(e.value, (cst.Name, cst.Attribute, cst.Call))
             else self.value(e.value)
             if isinstance(e, cst.DictElement)
             else dict_item(self.value(e.value))
@@ -1813,11 +1816,30 @@ class Inference:
 
     def _held_under(self, base: Value, index: cst.BaseSlice | None, node: cst.Subscript) -> Value:
         """Return what a dict has under a key."""
-        if base.fields and isinstance(index, cst.Index):
-            held = field(base, self.value(index.value).constant)
+        if isinstance(index, cst.Index):
+            held = self.held_under(base, index.value)
             if held is not None:
                 return self._held_or_stored(held, node)
         return base.item if base.item is not None else self._stored(node)
+
+    def held_under(self, base: Value, key: cst.BaseExpression) -> Value | None:
+        """Return what a dict has under a key; None if that is not known."""
+        if base.fields:
+            return field(base, self.value(key).constant)
+        if isinstance(base.origin, cst.Dict) and base.origin.elements:
+            return self._picked(base.origin, self.value(key).constant)
+        return None
+
+    def _picked(self, display: cst.Dict, key: object) -> Value | None:
+        """Return what a display has under a text, if all of its keys are spelt out."""
+        found = None
+        for element in display.elements:
+            match element:
+                case cst.DictElement(key=cst.SimpleString() as own):
+                    found = element.value if own.evaluated_value == key else found
+                case _:
+                    return None
+        return None if found is None else self.value(found)
 
     def _stored(self, node: cst.Subscript) -> Value:
         """Return the value of ``d[key]`` where the file stores something under the same spelling."""

@@ -45,7 +45,6 @@ from torchlint.semantics.values import (
     chosen_device,
     dict_item,
     each_of,
-    field,
     item_of,
     join,
     join_devices,
@@ -941,7 +940,8 @@ class Library:
                 return Value(Kind.ITERATOR, item=item)
             if name in _LOOKING_UP:
                 given = [self._value(argument.value) for argument in node.args]
-                held = field(base, given[0].constant if given else MISSING) or base.item or UNKNOWN
+                known = self.evaluator.held_under(base, node.args[0].value) if given else None
+                held = known or base.item or UNKNOWN
                 if len(given) != 2:
                     return held
                 return join((held, given[1])) if held.known else chosen_device(given[1]) or UNKNOWN
