@@ -38,6 +38,8 @@ Answer = TypeVar("Answer")
 _Users = tuple[Path, tuple[str, ...], tuple[str, ...] | None, bool, int, str]
 """A question for users: what `Program.users` is asked."""
 
+_USED_BY_ALL = 100
+"""Of what more files of a library import not even a few users are looked for."""
 _MOST_USERS_IN_LIBRARY = 1
 """As `MOST_USERS`, where the programs of a file are not looked at as a whole: each user has its own users."""
 
@@ -481,9 +483,10 @@ class Program:
         index = self.index
         itself = index.ranked((file,))
         direct = self._direct_users(file)
-        if most < MOST_USERS < direct.bit_count() and not index.program(file):
+        importers = _USED_BY_ALL if most else MOST_USERS
+        if most < MOST_USERS and direct.bit_count() > importers and not index.program(file):
             # What all of a library uses is used by others too, in every way that there is.
-            self._note_ranks(Facet.WORDS, _first(direct, MOST_USERS + 1))
+            self._note_ranks(Facet.WORDS, _first(direct, importers + 1))
             return 0
         if most and instances is not None:
             # What makes an instance returns it to what imports it.

@@ -1659,7 +1659,11 @@ class Inference:
         bindings = self.names.bindings(node.value)
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
             return assigned
-        return self._assigned_by_callers(bindings[0], node.attr.value)
+        attr = node.attr.value
+        owned = attr in self.names.attributes and self.classes.instance_class(node.value) is not None
+        if owned or not self.link.has_anywhere((f".{attr} = ",)):
+            return assigned  # by the class itself, or by nobody
+        return self._assigned_by_callers(bindings[0], attr)
 
     def _assigned_as(self, spelt: str) -> Value:
         """Return what the file assigns to an attribute that is spelt so."""
