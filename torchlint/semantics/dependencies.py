@@ -49,8 +49,6 @@ class Table:
         """Return a context in which the table is read and added to.
 
         The asker depends on all that went into it.
-
-        The asker depends on all that went into it.
         """
         return _Asked(self)
 
