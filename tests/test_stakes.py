@@ -52,6 +52,22 @@ case(
 )
 case(
     "TL202",
+    "a number that a forward pass prints in a text",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Solver(nn.Module):
+        def forward(self, x):
+            x = x.cuda()
+            error = (x - x.mean()).norm()
+            print("error {:.2e}".format(error.item()), flush=True)
+            return x / 2
+    """,
+)
+case(
+    "TL202",
     "a number that a function gives to the loop of a training",
     False,
     """\

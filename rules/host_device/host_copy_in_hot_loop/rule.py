@@ -11,6 +11,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import (
     below_saving,
     computes_on_host,
+    gives_gradient,
     in_writer,
     is_measured,
     keeps_results,
@@ -135,7 +136,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     # Where a tensor goes may be for callers of callers to say: whether anybody waits there is asked first.
     hot = waiting_place(module, call) if may_repeat(module, call) else None
     tensor = host_copy(module, call) if hot is not None else None
-    if tensor is None or hot is None or offloads(module, call):
+    if tensor is None or hot is None or offloads(module, call) or gives_gradient(module, call):
         return
     if after_a_decision(module, call) or after_a_guard(module, call) or returns_to_device(module, call):
         return
