@@ -35,6 +35,38 @@ case(
     """,
 )
 case(
+    "TL505",
+    "weights that only a private function clamps all at once",
+    True,
+    """\
+    import torch
+
+    def train(critic, loader, optimizer):
+        critic.cuda()
+        for x in loader:
+            critic(x.cuda()).mean().backward()
+            optimizer.step()
+            for p in critic.parameters():
+                p.data.clamp_(-0.01, 0.01)
+    """,
+)
+case(
+    "TL505",
+    "gradients that a public function clips all at once",
+    False,
+    """\
+    import torch
+
+    def train(critic, loader, optimizer):
+        critic.cuda()
+        for x in loader:
+            critic(x.cuda()).mean().backward()
+            for p in critic.parameters():
+                p.grad.data.clamp_(-0.01, 0.01)
+            optimizer.step()
+    """,
+)
+case(
     "TL202",
     "a number that a function gives to the loop of an evaluation",
     True,
