@@ -83,6 +83,33 @@ case(
     """,
 )
 case(
+    "TL206",
+    "tokens that experts of a model are given, in what an engine makes for a step",
+    False,
+    """\
+    import torch
+    from vllm.forward_context import ForwardContext
+
+    def permute(hidden_states: torch.Tensor, experts: torch.Tensor, forward_context: ForwardContext):
+        experts = experts.cuda()
+        kept = experts[experts != -1]
+        return hidden_states[torch.argsort(kept)]
+    """,
+)
+case(
+    "TL206",
+    "values below zero that a function of a model replaces",
+    False,
+    """\
+    import torch
+
+    def clamp(hidden_states: torch.Tensor):
+        hidden_states = hidden_states.cuda()
+        hidden_states[hidden_states < 0] = hidden_states.mean()
+        return hidden_states
+    """,
+)
+case(
     "TL202",
     "a number that a forward pass prints in a text",
     True,
@@ -467,8 +494,8 @@ case(
 )
 case(
     "TL206",
-    "tokens that experts of a model are given, in a file of an engine",
-    False,
+    "tokens that experts of a model are given, in a function that nothing is seen to call",
+    True,
     """\
     import torch
 
