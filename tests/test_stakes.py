@@ -35,6 +35,38 @@ case(
     """,
 )
 case(
+    "TL505",
+    "weights that only a private function clamps all at once",
+    True,
+    """\
+    import torch
+
+    def train(critic, loader, optimizer):
+        critic.cuda()
+        for x in loader:
+            critic(x.cuda()).mean().backward()
+            optimizer.step()
+            for p in critic.parameters():
+                p.data.clamp_(-0.01, 0.01)
+    """,
+)
+case(
+    "TL505",
+    "gradients that a public function clips all at once",
+    False,
+    """\
+    import torch
+
+    def train(critic, loader, optimizer):
+        critic.cuda()
+        for x in loader:
+            critic(x.cuda()).mean().backward()
+            for p in critic.parameters():
+                p.grad.data.clamp_(-0.01, 0.01)
+            optimizer.step()
+    """,
+)
+case(
     "TL202",
     "a number that a function gives to the loop of an evaluation",
     True,
@@ -48,6 +80,49 @@ case(
     def evaluate(model, loader):
         model.eval().cuda()
         return [score(model, x.cuda(), y.cuda()) for x, y in loader]
+    """,
+)
+case(
+    "TL206",
+    "tokens that experts of a model are given, in what an engine makes for a step",
+    False,
+    """\
+    import torch
+    from vllm.forward_context import ForwardContext
+
+    def permute(hidden_states: torch.Tensor, experts: torch.Tensor, forward_context: ForwardContext):
+        experts = experts.cuda()
+        kept = experts[experts != -1]
+        return hidden_states[torch.argsort(kept)]
+    """,
+)
+case(
+    "TL206",
+    "values below zero that a function of a model replaces",
+    False,
+    """\
+    import torch
+
+    def clamp(hidden_states: torch.Tensor):
+        hidden_states = hidden_states.cuda()
+        hidden_states[hidden_states < 0] = hidden_states.mean()
+        return hidden_states
+    """,
+)
+case(
+    "TL202",
+    "a number that a forward pass prints in a text",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Solver(nn.Module):
+        def forward(self, x):
+            x = x.cuda()
+            error = (x - x.mean()).norm()
+            print("error {:.2e}".format(error.item()), flush=True)
+            return x / 2
     """,
 )
 case(
@@ -419,8 +494,8 @@ case(
 )
 case(
     "TL206",
-    "tokens that experts of a model are given, in a file of an engine",
-    False,
+    "tokens that experts of a model are given, in a function that nothing is seen to call",
+    True,
     """\
     import torch
 

@@ -16,7 +16,7 @@ from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.synchronisation import conversion
 from torchlint.semantics.transfers import move_to_accelerator, on_host
 from torchlint.semantics.values import Device, Kind, Memory, Value, item_of
-from torchlint.semantics.wholeprogram import calls_shown
+from torchlint.semantics.wholeprogram import passed_by_others
 
 from .legacytypes import LEGACY_NAMES, copies_to_device
 from .roundtrips import copied_back_from
@@ -169,16 +169,7 @@ def _certainly_pageable(module: Module, source: cst.BaseExpression) -> bool:
     The same happens to one that is made on a default device.
     """
     pageable = module.value(source).memory is Memory.PAGEABLE and not default_device_changes(module)
-    return pageable and not some(_passed_by_others(module, source))
-
-
-@traced(Through.PARAMETERS)
-def _passed_by_others(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    """Return whether calls that the project does not show may pass a value."""
-    if not isinstance(node, cst.Param):
-        return None
-    function = module.tree.parents[module.tree.parents[node]]
-    return True if isinstance(function, cst.FunctionDef) and not calls_shown(module, function) else None
+    return pageable and not passed_by_others(module, source)
 
 
 def _risk(module: Module, *, certain: bool) -> str | None:

@@ -22,7 +22,7 @@ from torchlint.semantics.values import Kind
 from .needs import Need, needed_on_host
 from .neighbours import beside_staying_wait
 from .numbers import gone_through, is_one_of_many
-from .remedies import counter_of, now_and_then
+from .remedies import DECIDED_ON_HOST, counter_of, now_and_then
 from .stakes import AS_SIZE, BESIDE, DECIDES, in_server, leaves_loop, slight
 from .waits import waits_within
 
@@ -140,7 +140,7 @@ def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
         case Outcome.ACTION if counted and not (_skips_round(module, tensor) or _has_alternative(decision)):
             return f"Decide only every 100 steps: `{counter_of(module, hot)} % 100 == 0 and …`"
         case Outcome.ACTION:
-            return "Decide by a value in host memory, or move the decision off the hot path"
+            return DECIDED_ON_HOST
     return None
 
 

@@ -21,6 +21,7 @@ from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import keywords
 from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Device, Kind
+from torchlint.semantics.wholeprogram import passed_by_others
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -317,7 +318,11 @@ def given_sizes(module: Module, call: cst.Call) -> bool | None:
         return {"data": False, "size": True}.get(given[0].keyword.value)
     node = given[0].value
     kind = module.value(node).kind
-    if isinstance(node, (cst.List, cst.ListComp, cst.Tuple)) or kind is Kind.LIST:
+    if isinstance(node, (cst.List, cst.ListComp, cst.Tuple)):
+        return False
+    if passed_by_others(module, node, promised=True):
+        return None
+    if kind is Kind.LIST:
         return False
     if kind is Kind.NDARRAY:
         # A whole number of NumPy, such as ``np.prod(shape)``, is a size.

@@ -302,7 +302,7 @@ def _records(module: Module, use: Use) -> Verdict[bool]:
             return True if use.path else ONWARD
         case UseKind.STORED:
             return True
-        case UseKind.ARGUMENT if module.qualified(use.call.func) in _CONVERTING:
+        case UseKind.ARGUMENT if module.qualified(use.call.func) in _CONVERTING or _formats(use.call):
             return Standing(use.call)
         case UseKind.ARGUMENT if isinstance(module.tree.parent(use.call), cst.Expr):
             return True
@@ -312,6 +312,14 @@ def _records(module: Module, use: Use) -> Verdict[bool]:
 
 
 _CONVERTING: Final = frozenset({"builtins.dict", "builtins.float", "builtins.int", "builtins.round"})
+
+
+def _formats(call: cst.Call) -> bool:
+    """Return whether a call puts what it is given into a text: ``"loss {:.3f}".format(loss)``."""
+    match call.func:
+        case cst.Attribute(value=cst.SimpleString() | cst.ConcatenatedString(), attr=cst.Name("format")):
+            return True
+    return False
 
 
 def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:

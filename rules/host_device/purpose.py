@@ -403,6 +403,19 @@ def leaves_process(module: Module, node: cst.CSTNode) -> bool:
     return any(module.qualified(maker) == "ray.remote" for maker in makers)
 
 
+def gives_gradient(module: Module, copy: cst.Call) -> bool:
+    """Return whether the backward pass of an autograd ``Function`` returns a copy:
+    a gradient has to be where the input is that it is for.
+    """
+    function = module.function(copy)
+    if not isinstance(function, cst.FunctionDef) or function.name.value != "backward":
+        return False
+    owner = module.classes.owner(function)
+    if owner is None or not isinstance(module.flow.statement(copy), cst.Return):
+        return False
+    return module.classes.info(owner).inherits("torch.autograd.Function")
+
+
 # --- to compute on the host -------------------------------------------------------------------------
 
 

@@ -96,8 +96,20 @@ FROM_HOST = "Use the tensor that the host has sent: keep it under another name w
 """What to do with a value that the same function has sent to the device."""
 
 
-WITH_OTHERS = "Read it together with other values, in a single copy"
+READ_TOGETHER = "read it together with other values, in a single copy"
+COPIED_TOGETHER = "copy it together with other results, with one `.cpu()`"
+WITH_OTHERS = f"R{READ_TOGETHER[1:]}"
 """What to do with a value that the host needs at once."""
+DECIDED_ON_HOST = "Decide by a value in host memory, or move the decision off the hot path"
+SAME_MASK = "Compute the indices once if the mask stays the same, or give excluded elements zero weight"
+SAME_INPUT = "Compute it once if its input stays the same"
+"""What is told for want of anything that could take the place of a wait."""
+
+
+def is_makeshift(remedy: str) -> bool:
+    """Return whether a remedy does not say what takes the place of a wait, only where else it could be."""
+    general = remedy in (DECIDED_ON_HOST, SAME_INPUT, SAME_MASK)
+    return general or remedy.endswith((COPIED_TOGETHER, READ_TOGETHER, WITH_OTHERS))
 
 
 def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Frequency
+from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.places import in_engine
+from torchlint.semantics.places import Hot, in_engine
 from torchlint.semantics.repetition import frequency
-from torchlint.semantics.serving import is_of_engine
+from torchlint.semantics.serving import is_of_engine, steps_engine
 
+from .remedies import in_forward, is_makeshift, runs_as_function
 from .waits import after_a_wait, before_a_wait
 
 if TYPE_CHECKING:
@@ -59,6 +61,17 @@ def in_server(module: Module, node: cst.CSTNode) -> bool:
     if isinstance(function, cst.FunctionDef) and is_of_engine(module, function):
         return True
     return phase(module, node) is not Phase.TRAINING and not module.mentions(".backward(")
+
+
+def unspared(module: Module, hot: Hot, remedy: str) -> str | None:
+    """Return why little is at stake in a wait in whose place nothing is known to put, in a function that is
+    hot by its role alone; None in a `forward`, and where an engine calls the function.
+    """
+    if not is_makeshift(remedy) or not runs_as_function(hot) or in_forward(hot):
+        return None
+    assert isinstance(hot.loop, FUNCTIONS)
+    engine = steps_engine(module.home(hot.loop), hot.loop)
+    return None if engine else "nothing is known that could take its place"
 
 
 def in_row(module: Module, node: cst.BaseExpression) -> bool:

@@ -62,6 +62,41 @@ PROGRAMS = {
         def report(loss):
             use(5)  #: use(5) => context=debug
     """,
+    "a debug switch that is asked for by name": """
+        import torch
+
+        def train(loader, model, args):
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                if getattr(args, "debug", False):
+                    use(1)  #: use(1) => context=debug hot=no
+                if getattr(torch.compiler, "is_exporting", bool)():
+                    use(2)  #: use(2) => context=debug
+                if getattr(args, "verbose", True):
+                    use(3)  #: use(3) => context=none
+                if not getattr(args, "debug", False):
+                    use(4)  #: use(4) => context=none
+    """,
+    "what compares with what torch.testing expects": """
+        import torch
+
+        def check_gradients(operator, cases):
+            def check(result):
+                torch.testing.assert_close(result, torch.ones_like(result))
+
+            for case in cases:
+                check(operator(case))
+                use(1)  #: use(1) => context=test
+
+        def train(loader, model, optimizer):
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                optimizer.step()
+                torch.testing.assert_close(loss, loss)
+                use(2)  #: use(2) => context=none
+    """,
     "a function that is called for debugging, and elsewhere": """
         def train(loader, model, args):
             for x in loader:

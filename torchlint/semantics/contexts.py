@@ -119,6 +119,7 @@ _MAKING_UP = frozenset(
     | {"torch.tensor", "torch.Tensor", "torch.FloatTensor", "torchsummary.summary", "torchinfo.summary"}
     | {"thop.profile", "ptflops.get_model_complexity_info"}
 )
+_COMPARING = ("assert_allclose", "assert_close")
 _PARTS_OF_TUTORIAL = 3
 
 
@@ -256,8 +257,11 @@ class Contexts(Part):
         and is given none.
 
         In a file that test runners look into, either is enough. By any other name, a function only tries
-        something out if it checks what it gets for made-up data, and returns nothing.
+        something out if it checks what it gets for made-up data, and returns nothing. What compares tensors
+        with expected ones as `torch.testing` does is a test by any name, and whatever it is given.
         """
+        if self._compares_as_tests_do(function):
+            return True
         if _required(function):
             return False
         named, bare = function.name.value.startswith("test_"), function.name.value.strip("_") == "test"
@@ -275,6 +279,16 @@ class Contexts(Part):
         if _Act.DATA in acts:
             return checks and self._is_collected
         return checks or _Act.MAKES_UP in acts or self._is_collected
+
+    def _compares_as_tests_do(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function, or one in it, calls what raises where tensors differ,
+        and does no other work.
+        """
+        return any(
+            (self.module.qualified(call.func) or "").startswith("torch.testing.assert_")
+            for name in _COMPARING
+            for call in self.tree.within(function, self.tree.calls_by_name.get(name, ()))
+        ) and self._acts(function).isdisjoint(_WORKING)
 
     def _goes_through_nothing(self, function: cst.FunctionDef, acts: frozenset[_Act]) -> bool:
         """Return whether a function goes through no data but what it makes up, for several models maybe."""

@@ -88,6 +88,7 @@ from torchlint.semantics.values import (
     join_devices,
     solid,
     unknown_of,
+    without_constants,
 )
 from torchlint.syntax import SyntaxTree
 
@@ -976,7 +977,11 @@ class Inference:
         return declared is not None and declared.kind in _PLAIN
 
     def parameter(self, binding: Binding) -> Value:
-        """Return what a parameter can be, by its annotation, what the project passes, and its use."""
+        """Return what a parameter can be, by its annotation, what the project passes, and its use.
+
+        That is no constant, even if all calls in sight pass the same: others may pass another, and what a
+        program leaves to its callers is not for the function to settle. ``constant_in_sight`` tells it.
+        """
         param, function = binding.node, binding.scope.node
         assert isinstance(param, cst.Param) and isinstance(function, (cst.FunctionDef, cst.Lambda))
         if isinstance(function, cst.FunctionDef):
@@ -987,13 +992,14 @@ class Inference:
                 return self._own_class(owner)
         if isinstance(param.star, str) and param.star:
             if param.star == "**":
-                return self._given_by_name(function)
-            return Value(Kind.TUPLE, item=self._given_besides(function, param))
+                return without_constants(self._given_by_name(function))
+            return without_constants(Value(Kind.TUPLE, item=self._given_besides(function, param)))
         declared = self.annotations.of_binding(binding)
         named = names_device(binding.name)
         if declared is not None and declared.host and self._called_variously(function) and not named:
             return declared
         passed = self._passed(function, binding.name, param)
+        passed = passed if passed is None else without_constants(passed)
         agreed = self._agreed(declared, passed, named)
         if agreed is not None:
             return agreed
@@ -1013,6 +1019,19 @@ class Inference:
             # A switch, whatever its name suggests: ``return_loss=False``.
             return BOOL
         return passed if passed is not None else UNKNOWN
+
+    def constant_in_sight(self, node: cst.BaseExpression) -> object:
+        """Return the constant that an expression is; of a parameter, the one that all calls in sight pass."""
+        bindings = self.names.bindings(node)
+        if not bindings or any(not isinstance(binding.node, cst.Param) for binding in bindings):
+            return self.value(node).constant
+        return join(map(self._passed_for, bindings)).constant
+
+    def _passed_for(self, binding: Binding) -> Value:
+        param, function = binding.node, binding.scope.node
+        if not isinstance(param, cst.Param) or not isinstance(function, (cst.FunctionDef, cst.Lambda)):
+            return UNKNOWN
+        return (None if param.star else self._passed(function, binding.name, param)) or UNKNOWN
 
     def _agreed(self, declared: Value | None, passed: Value | None, named_device: bool) -> Value | None:
         """Return what a parameter is by its annotation and its calls; None if both leave it open."""

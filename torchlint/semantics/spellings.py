@@ -12,8 +12,11 @@ _Node = TypeVar("_Node", cst.BaseExpression, cst.CSTNode)
 
 def last_name(node: cst.CSTNode) -> str | None:
     """Return the word that names an expression: the last of a dotted name, of the function that is called, or
-    the key of ``config["verbose"]``; None if no one word does."""
+    the key of ``config["verbose"]`` and ``getattr(config, "verbose", False)``; None if no one word does."""
     while isinstance(node, cst.Call):
+        match node:
+            case cst.Call(func=cst.Name("getattr"), args=[_, cst.Arg(value=cst.SimpleString() as key), *_]):
+                return key.raw_value
         node = node.func
     match node:
         case cst.Name():

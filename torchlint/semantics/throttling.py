@@ -390,7 +390,7 @@ class Throttling(Part):
         )
 
     def _called(self, call: cst.Call, truth: bool) -> Restriction | None:
-        name, qualified = last_name(call.func), self.module.qualified(call.func)
+        name, qualified = last_name(call), self.module.qualified(call.func)
         given = call.args[0].value if call.args else None
         if name in ("any", "all", "item"):
             if given is None and isinstance(call.func, cst.Attribute):
@@ -399,7 +399,7 @@ class Throttling(Part):
         function = self.module.callee(call)
         shown = isinstance(function, cst.FunctionDef) and self._says(returns(self.module, function), truth)
         if truth and not shown:
-            if self._asks_for_debugging(name, given):
+            if self._asks_for_debugging(name, given) and not _is_on_where_absent(call):
                 return _DEBUGGING
             if name in _BAD_NUMBERS or _says_occasion(name):
                 return _ALWAYS
@@ -1286,6 +1286,12 @@ def _is_empty(value: cst.CSTNode | None) -> bool:
     if isinstance(value, cst.List):
         return not value.elements
     return value is not None and written_truth(value) is False
+
+
+def _is_on_where_absent(call: cst.Call) -> bool:
+    """Return whether it is ``getattr(args, "verbose", True)``."""
+    by_name = isinstance(call.func, cst.Name) and call.func.value == "getattr" and len(call.args) == 3
+    return by_name and written_truth(call.args[2].value) is True
 
 
 def _is_debug_text(*nodes: cst.CSTNode) -> bool:

@@ -474,6 +474,19 @@ def field(value: Value, key: object) -> Value | None:
     return next((held for name, held in value.fields if name == key), None)
 
 
+def without_constants(value: Value) -> Value:
+    """Return a value of which, and of whose items, the kind is known but not which one it is."""
+    plain = value.constant is MISSING and value.item is None and not value.elements and not value.fields
+    if plain or value is BOTTOM:
+        return value
+    return value._replace(
+        constant=MISSING,
+        item=None if value.item is None else without_constants(value.item),
+        elements=None if value.elements is None else tuple(map(without_constants, value.elements)),
+        fields=tuple((name, without_constants(held)) for name, held in value.fields),
+    )
+
+
 def filled_in(value: Value, promised: Value) -> Value:
     """Return a container, with what is promised of its items where they are not known themselves."""
     item = promised.item

@@ -10,6 +10,7 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.names import ScopeKind
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Path, Through, some, traced
 
 if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
@@ -61,6 +62,22 @@ def calls_shown(module: Module, function: cst.FunctionDef) -> bool:
         ]
     calls = {id(call.func) for call in module.callers(function)}
     return all(id(read) in calls for read in reads)
+
+
+def passed_by_others(module: Module, node: cst.BaseExpression, *, promised: bool = False) -> bool:
+    """Return whether calls that the project does not show may pass a value, of whatever kind.
+
+    ``promised``: an annotation that says what they pass is enough.
+    """
+    return some(_passed_by_others(module, node, promised))
+
+
+@traced(Through.PARAMETERS)
+def _passed_by_others(module: Module, node: cst.CSTNode, path: Path, promised: bool) -> bool | None:
+    if not isinstance(node, cst.Param) or (promised and node.annotation is not None):
+        return None
+    function = module.tree.parents[module.tree.parents[node]]
+    return True if isinstance(function, cst.FunctionDef) and not calls_shown(module, function) else None
 
 
 def users_shown(module: Module, definition: cst.FunctionDef | cst.ClassDef) -> bool:

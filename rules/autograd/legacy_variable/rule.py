@@ -13,7 +13,7 @@ from torchlint.rule import ERROR, NOTE, Finding, rule
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
-from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.names import dotted_text
 from torchlint.semantics.values import MISSING, Graph, Kind
 
 from .identity import is_fresh, may_be_told_apart
@@ -105,7 +105,7 @@ def _made(module: Module, call: cst.Call) -> Iterator[Finding]:
             return
     told, remedy = "a detached tensor, like `.detach()`", ""
     wanted = _wanted(call, given)
-    differentiated = None if wanted is None else _setting(module, wanted)
+    differentiated = None if wanted is None else module.value(wanted).constant
     if wanted is not None and differentiated is not False:
         setting = "" if differentiated is True else dotted_text(wanted) or "…"
         told = f"what `.detach().requires_grad_({setting})` does"
@@ -204,13 +204,6 @@ def _renewed(module: Module, statement: cst.Assign) -> list[_Instead] | None:
 _SUBCLASSING = ("as_subclass", "_make_subclass", "_make_wrapper_subclass")
 
 
-def _setting(module: Module, node: cst.BaseExpression) -> object:
-    """Return the constant that an argument is; ``MISSING`` for one that callers, or other files, decide."""
-    if isinstance(node, cst.Attribute) or any(b.kind is BindingKind.PARAMETER for b in module.bindings(node)):
-        return MISSING
-    return module.value(node).constant
-
-
 def _instead(module: Module, call: cst.Call) -> _Instead | None:
     given = _arguments(call)
     if given is None:
@@ -221,7 +214,7 @@ def _instead(module: Module, call: cst.Call) -> _Instead | None:
         return None
     code = module.source(data)
     told = given.get("requires_grad")
-    constant = _setting(module, told) if told is not None else False
+    constant = module.value(told).constant if told is not None else False
     fresh = is_fresh(module, data)
     apart = constant is False and not may_be_told_apart(module, call, data)
     plain = (fresh or (apart and _has_no_graph(module, data))) and not _in_backward(module, call)

@@ -30,7 +30,7 @@ from ..remedies import (
     inline,
     tight,
 )
-from ..stakes import AS_SIZE, slight
+from ..stakes import AS_SIZE, slight, unspared
 from ..waits import waiting_place
 from .checks import check_of, factorizes
 
@@ -139,7 +139,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
             decision = _decision(module, node)
             message = f"{decision} on {subject} synchronizes with the device {when(module, hot)}"
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
-            little = slight_decision(module, tensor, what, hot)
+            little = slight_decision(module, tensor, what, hot) or unspared(module, hot, remedy)
             yield Finding(tensor, message, related=trail(hot), remedy=remedy, slight=little)
 
 

@@ -26,7 +26,7 @@ from torchlint.semantics.values import Device, Kind
 from ..invariance import set_up_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
-from ..remedies import as_spelt, inline, tight
+from ..remedies import SAME_INPUT, SAME_MASK, as_spelt, inline, tight
 from ..selections import (
     IGNORING,
     Fate,
@@ -38,7 +38,7 @@ from ..selections import (
     looped_over,
     selected_by_another,
 )
-from ..stakes import BESIDE, in_row, inherent, slight
+from ..stakes import BESIDE, in_row, inherent, slight, unspared
 from ..suppression import SUPPRESSION, first_wait, suppression
 from ..waits import after_a_wait, before_a_wait, waiting_place
 
@@ -140,11 +140,14 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             )
             little = slight(module, node, "the loop needs the numbers on the host")
         elif _is_result(module, node, name):
-            remedy, little = _ONCE, slight(module, node, "the size of the result is not known beforehand")
+            remedy, little = (
+                SAME_INPUT,
+                slight(module, node, "the size of the result is not known beforehand"),
+            )
         elif name not in SIZED_BEFOREHAND:
             # The size has been computed on the device.
             little = slight(module, node, "the size is computed on the device")
-        little = little or beside
+        little = little or beside or unspared(module, hot, remedy)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, slight=little)
         return
     assigned = _assigned(module, node)
@@ -165,7 +168,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         little = _little(module, node, found)
         if Fate.KEPT in found and _never_changes(module, mask):
             remedy, little = _SAME_PLACES, None
-        little = little or beside
+        little = little or beside or unspared(module, hot, remedy)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, slight=little)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = f"assigning a tensor through a mask synchronizes with the device {when(module, hot)}"
@@ -220,7 +223,6 @@ def _stands_in_row(module: Module, node: cst.Call | cst.Subscript) -> bool:
 
 _SELECTING = frozenset({"argwhere", "masked_select", "nonzero", "where"})
 _DISTINCT = frozenset({"unique", "unique_consecutive"})
-_ONCE = "Compute it once if its input stays the same"
 
 
 def _is_result(module: Module, call: cst.Call, name: str) -> bool:
@@ -257,7 +259,7 @@ def _little(module: Module, node: cst.BaseExpression, found: frozenset[Fate]) ->
 def _of_fates(found: frozenset[Fate], mask: cst.BaseExpression | None, module: Module) -> str | None:
     """Return what spares a selection that is only counted, or one that is the result; None for others."""
     if Fate.KEPT in found:
-        return "Compute the indices once if the mask stays the same, or give excluded elements zero weight"
+        return SAME_MASK
     if found == {Fate.COUNTED} and mask is not None:
         return f"Count on the device: `{tight(module, mask)}.sum()`"
     return None

@@ -11,6 +11,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import (
     below_saving,
     computes_on_host,
+    gives_gradient,
     in_writer,
     is_measured,
     keeps_results,
@@ -39,6 +40,7 @@ from ..needs import needed_on_host, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
 from ..remedies import (
+    COPIED_TOGETHER,
     FROM_HOST,
     LENGTHS_FOR_PACKING,
     WITH_OTHERS,
@@ -56,7 +58,7 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import returns_to_device, still_on_host
-from ..stakes import BESIDE, NEEDED, RESULTS
+from ..stakes import BESIDE, NEEDED, RESULTS, unspared
 from ..waits import after_a_decision, after_a_guard, waiting_place
 from .arrays import leaves_torch, shared_with_processes, stored_by_writer
 from .collection import collect_on_device
@@ -135,7 +137,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     # Where a tensor goes may be for callers of callers to say: whether anybody waits there is asked first.
     hot = waiting_place(module, call) if may_repeat(module, call) else None
     tensor = host_copy(module, call) if hot is not None else None
-    if tensor is None or hot is None or offloads(module, call):
+    if tensor is None or hot is None or offloads(module, call) or gives_gradient(module, call):
         return
     if after_a_decision(module, call) or after_a_guard(module, call) or returns_to_device(module, call):
         return
@@ -189,6 +191,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         remedy = f"Copy all elements at once before the loop: `{tight(module, items)}.cpu()`"
     elif not purpose and fix is None and needed_on_host(module, call) is not None:
         why, remedy = why or NEEDED, WITH_OTHERS
+    little = slight_wait(module, call, why) or unspared(module, hot, remedy)
     yield Finding(
         call,
         message,
@@ -196,7 +199,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         severity=severity,
         related=trail(hot),
         remedy=as_spelt(module, call, remedy),
-        slight=slight_wait(module, call, why),
+        slight=little,
     )
 
 
@@ -244,7 +247,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if isinstance(module.flow.statement(call), cst.Return):
         return f"Return {kept}, and copy all results in the caller with one `.cpu()`"
     if runs_as_function(hot):
-        return f"Keep {kept} instead, and copy it together with other results, with one `.cpu()`"
+        return f"Keep {kept} instead, and {COPIED_TOGETHER}"
     if is_measured(module, call):
         return f"Remove `{steps_to_host(module, call, tensor)}`, and compute the loss on the device"
     reduction = reduced_by(module, call)

@@ -36,6 +36,7 @@ from ..numbers import comprehended, gone_through, is_one_of_many, picked_from
 from ..remedies import (
     FROM_HOST,
     LENGTHS_FOR_PACKING,
+    READ_TOGETHER,
     WITH_OTHERS,
     as_spelt,
     called,
@@ -53,7 +54,7 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import still_on_host
-from ..stakes import BESIDE, DECIDES, NEEDED, ON_BAR, RESULTS, in_server
+from ..stakes import BESIDE, DECIDES, NEEDED, ON_BAR, RESULTS, in_server, unspared
 from ..suppression import SUPPRESSION, first_wait, suppression
 from ..waits import after_a_decision, waiting_place
 from .accumulation import holds_arrays, is_logged, keep_on_device, log_tensor
@@ -219,6 +220,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     if what is Outcome.CHECK or (what is not None and (in_forward(hot) or runs_as_function(hot))):
         advice = instead(module, call, hot) or advice
     remedy = as_spelt(module, call, FROM_HOST if needless else advice)
+    little = little or unspared(module, hot, remedy)
     yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy, slight=little)
 
 
@@ -316,7 +318,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
             return f"Compare the tensor itself, accumulate with `{total} = {total} {sign} …`, and {later}"
         return f"Accumulate {kept} with `{total} = {total} {sign} …`, and {later}"
     if runs_as_function(hot):
-        return f"Keep {kept} instead, and read it together with other values, in a single copy"
+        return f"Keep {kept} instead, and {READ_TOGETHER}"
     return f"Store {kept} instead, and {_later(module, call)}"
 
 
@@ -348,7 +350,7 @@ def _for_need(module: Module, tensor: cst.BaseExpression, need: Need) -> str:
     if need is Need.SIZE:
         return "Take it from a shape, or compute it on the host where the batch is made, and pass it along"
     if need is Need.DECISION:
-        return "Check every few iterations, or read it together with other values, in a single copy"
+        return f"Check every few iterations, or {READ_TOGETHER}"
     return WITH_OTHERS
 
 

@@ -12,6 +12,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.identifiers import identifiers, imports
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import dotted_text
+from torchlint.semantics.wholeprogram import passed_by_others
 
 from .bypasses import Bypass, bypass
 
@@ -62,8 +63,8 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
     ## Fix safety
 
     Without hooks both compute the same. The fix is unsafe where a file of the program registers hooks, uses
-    features that rely on them or `torch.fx`, and where the class of the module is not in the file and may
-    define its own `__call__`.
+    features that rely on them or `torch.fx`, where the class of the module is not in the file and may define
+    its own `__call__`, and where callers pass the object without saying of which class it is.
 
     ## References
 
@@ -90,6 +91,8 @@ def _fix(module: Module, call: cst.Call, found: Bypass) -> Fix | None:
     risk = None
     if not found.plain:
         risk = "the class may define a `__call__` of its own"
+    elif passed_by_others(module, found.receiver, promised=True):
+        risk = "callers may pass an object that has a `forward` and cannot be called"
     elif _has_hooks(module):
         risk = "the hooks of the module run from then on"
     code = module.source(found.receiver)

@@ -48,6 +48,9 @@ def per_parameter_update_loop(
     updates an average, clips gradients or steps along them, and that only other files call, is therefore
     assumed to run in every step.
 
+    Findings are of low impact where only private functions of the declared release do the same for all
+    tensors at once, as for clamped weights, scaled gradients and copies before torch 2.15.
+
     ## Why is this bad?
     Each operation on each parameter is a separate kernel, and most parameters are small: launching the kernel
     takes longer than running it. The torch operations on lists of tensors process all parameters in a few
@@ -120,7 +123,20 @@ def _of_loop(module: Module, loop: cst.For) -> Iterator[Finding]:
         fix=as_one_call(module, found),
         remedy=_remedy(module, found),
         frequency=Frequency.STEP,
+        slight=_PRIVATE if _only_private(module, found) else None,
     )
+
+
+_PRIVATE = "before torch 2.15, only private functions do this for all tensors at once"
+_FOR_FOREACH = frozenset({Change.CLAMP, Change.CLIP, Change.COPY, Change.SCALE})
+"""What has no function of its own for all parameters, unless gradients are clipped on both sides."""
+
+
+def _only_private(module: Module, found: UpdateLoop) -> bool:
+    """Return whether nothing but private functions of the installed release can replace a loop."""
+    if found.change not in _FOR_FOREACH or module.target.at_least(PUBLIC_SINCE):
+        return False
+    return found.change is not Change.CLIP or clipped_to(module, found.loop) is None
 
 
 def _instead(module: Module, found: UpdateLoop) -> str:
