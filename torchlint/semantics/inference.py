@@ -1891,7 +1891,28 @@ class Inference:
         callee = self.value(func)
         if callee is BOTTOM:
             return callee
+        if callee.definition is None and callee.cls is None and isinstance(func, (cst.Name, cst.IfExp)):
+            chosen = self._chosen_callees(func)
+            if chosen:
+                return join(self._called_as(one, node) for one in chosen)
         return self.call_of(callee, node)
+
+    def _chosen_callees(self, func: cst.Name | cst.IfExp) -> tuple[cst.BaseExpression, ...]:
+        """Return the two functions of which a call runs one: ``bar = tqdm if verbose else iter``."""
+        binding = self.names.assignment(func) if isinstance(func, cst.Name) else None
+        match func if binding is None else binding.value:
+            case cst.IfExp(body=one, orelse=other):
+                return one, other
+            case _:
+                return ()
+
+    def _called_as(self, func: cst.BaseExpression, node: cst.Call) -> Value:
+        """Return what a call gives if it runs what another expression names."""
+        dotted = self.names.qualified(func)
+        if dotted is not None:
+            return self.library.call(node, dotted)
+        callee = self.value(func)
+        return callee if callee is BOTTOM else self.call_of(callee, node)
 
     def _names_of_tuple(self, func: cst.BaseExpression) -> tuple[str, ...]:
         """Return the names of the elements of a class that ``namedtuple("Loss", "total kl")`` made."""
