@@ -113,7 +113,10 @@ def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
         name = module.qualified(call.func) or ""
         if name in LAYERS_WITHOUT_PARAMETERS or name.startswith(_MAKERS_WITHOUT):
             continue
-        if name.startswith("torch.") and module.value(call).kind in (Kind.TENSOR, Kind.DEVICE):
+        made = module.value(call)
+        if made.host or made.kind is Kind.DEVICE:
+            continue
+        if made.kind is Kind.TENSOR and not made.leaf:
             continue
         if last_name(call.func) not in ("__init__", "register_buffer"):
             return False

@@ -26,6 +26,23 @@ PROGRAMS = {
         def build(sizes):
             return {size: Field(size) for size in sizes}  #: Field(size) => hot=no
     """,
+    "a model that another library may have compiled": """
+        import torch
+        from torch import nn
+
+        def boxes(found):
+            return [each[each > 0] for each in found]  #: each[each > 0] => hot=rows
+
+        def run(batches, compiled):
+            part = nn.Linear(3, 3).cuda()
+            if compiled:
+                from fastpath import Engine
+
+                part = Engine(part)
+            for rows in batches:
+                found = part(rows)
+                boxes(found)
+    """,
     "models that are compared": """
         import torch
 

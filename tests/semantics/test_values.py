@@ -13,6 +13,47 @@ PROGRAMS = {
             agent.train()  #: agent => kind=module
             agent.eval()
     """,
+    "what is stored in a dict": """
+        from collections import OrderedDict
+
+        import torch
+        from torch.nn import functional as F
+
+        def losses(model, x, y):
+            out = {}
+            out["loss"] = F.mse_loss(model(x.cuda()), y.cuda())
+            out["rows"] = len(x)
+            return out
+
+        def means(given):
+            named = OrderedDict()
+            for name, value in given.items():
+                named[name] = torch.as_tensor(value).mean()
+            for name, value in named.items():
+                named[name] = value.item()
+            return named
+
+        def step(model, optimizer, x, y):
+            found = losses(model, x, y)
+            found["loss"].backward()  #: found["loss"] => kind=tensor; found => kind=dict
+            rows = found["rows"]  #: found["rows"] => kind=number
+            optimizer.step()
+            result = dict(loss=found["loss"], rate=0.1)
+            result["mean"] = result["loss"].mean()
+            print(result["rate"])  #: result["rate"] => kind=number
+            print(result["mean"])  #: result["mean"] => kind=tensor
+            for value in means(found).values():
+                print(value)  #: value => kind=number
+    """,
+    "functions of which a condition picks one": """
+        from torch.utils.data import DataLoader
+        from tqdm import tqdm
+
+        def run(data, shown):
+            bar = tqdm if shown else iter
+            for batch in bar(DataLoader(data)):  #: batch => kind=batch; bar(DataLoader(data)) => kind=loader
+                print(batch)
+    """,
     "what is asked of something on an accelerator as of an array": """
         import torch
 

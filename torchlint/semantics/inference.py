@@ -44,7 +44,7 @@ from torchlint.semantics.lexicon import (
     names_loaders,
     names_loss,
 )
-from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, Library
+from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, TABLES, Library
 from torchlint.semantics.linked import Target, handing_on
 from torchlint.semantics.names import (
     AttributeBinding,
@@ -745,7 +745,9 @@ class Inference:
         for loop, item in self._items_anew(bindings[0]) if len(bindings) == 1 else ():
             if self.tree.order[loop] < self.tree.order[node] and not self.tree.contains(loop, node):
                 moved = self.value(item)
-                if moved is not BOTTOM and moved.device is not Device.UNKNOWN:
+                if moved is not BOTTOM and moved.host:
+                    held = held._replace(item=moved, fields=tuple((key, moved) for key, _ in held.fields))
+                elif moved is not BOTTOM and moved.device is not Device.UNKNOWN:
                     fields = ((key, v.on(moved.device) if v.tensorlike else v) for key, v in held.fields)
                     held = held._replace(item=moved, fields=tuple(fields))
         return held
@@ -815,8 +817,8 @@ class Inference:
                 if value.kind is Kind.UNKNOWN and not binding.path:
                     declared = self.annotations.of_binding(binding)
                     return declared if declared is not None else value
-                if _is_empty_table(value) and not binding.path:
-                    return self._registry(binding, value)
+                if value.kind is Kind.DICT and not binding.path and self._makes_table(binding.value):
+                    return self._stored_in(binding, value)
                 return value
             case BindingKind.AUGMENT if binding.value is not None:
                 return self.library.operate(self.value(binding.node), self.value(binding.value), binding.node)
@@ -848,24 +850,48 @@ class Inference:
     def _enumerates(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Call) and self.names.qualified(node.func) == "builtins.enumerate"
 
-    def _registry(self, binding: Binding, value: Value) -> Value:
-        """Return a dict that starts empty and is filled with classes or functions."""
-        entries = self._entries(binding)
-        if not entries or len(entries) > MANY:
-            return value
-        item = self._joined("registry", binding.node, entries, self.value)
-        return value._replace(item=item) if item.kind in (Kind.CLASS, Kind.FUNCTION) else value
+    def _makes_table(self, node: cst.CSTNode) -> bool:
+        """Return whether an expression is a dict that is written out: ``{}``, ``dict(loss=loss)``."""
+        if isinstance(node, cst.Call):
+            return self.names.qualified(node.func) in TABLES
+        return isinstance(node, cst.Dict)
+
+    def _stored_in(self, binding: Binding, table: Value) -> Value:
+        """Return a dict with what is stored in it later: under each key, and on the whole.
+
+        What a loop over its items puts in their place counts behind that loop only: see `_replaced`.
+        """
+        anew = {item for _, item in self._items_anew(binding)}
+        entries = [(key, entry) for key, entry in self._entries(binding) if entry not in anew]
+        empty = table.item is None and not table.fields
+        named = all(isinstance(key, str) for key, _ in entries)
+        if not entries or len(entries) > MANY or not (empty or (named and table.fields)):
+            return table
+        stored = [entry for _, entry in entries]
+        item = solid(self._joined("stored in", binding.node, stored, self.value))
+        if not named:
+            return table._replace(item=item if item.known else None)
+        held = {key: [value] for key, value in table.fields}
+        for key, entry in entries:
+            held.setdefault(key or "", []).append(self.value(entry))
+        fields = tuple((key, solid(join(values))) for key, values in sorted(held.items()))
+        return table._replace(item=item if empty else join((dict_item(table), item)), fields=fields)
 
     @remembered
-    def _entries(self, binding: Binding) -> list[cst.BaseExpression]:
-        """Return the expressions ``x`` in ``d[key] = x``, where ``d`` is the dict that a definition makes."""
-        found = []
+    def _entries(self, binding: Binding) -> list[tuple[str | None, cst.BaseExpression]]:
+        """Return the keys and expressions ``x`` in ``d[key] = x``, where ``d`` is the dict that a definition
+        makes; None for a key that is not written out.
+        """
+        found: list[tuple[str | None, cst.BaseExpression]] = []
         for read in self.names.uses(binding):
-            target = self.tree.parent(read)
-            holder = self.tree.parent(target) if isinstance(target, cst.Subscript) else None
-            assign = self.tree.parent(holder) if isinstance(holder, cst.AssignTarget) else None
-            if isinstance(target, cst.Subscript) and target.value is read and isinstance(assign, cst.Assign):
-                found.append(assign.value)
+            match [*islice(self.tree.ancestors(read), 3)]:
+                case [
+                    cst.Subscript(value=held, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]),
+                    cst.AssignTarget(),
+                    cst.Assign(value=entry),
+                ] if held is read:
+                    written = key.evaluated_value if isinstance(key, cst.SimpleString) else None
+                    found.append((written if isinstance(written, str) else None, entry))
         return found
 
     def _imported(self, node: cst.CSTNode, target: Target) -> Value:
@@ -1911,7 +1937,28 @@ class Inference:
         callee = self.value(func)
         if callee is BOTTOM:
             return callee
+        if callee.definition is None and callee.cls is None and isinstance(func, (cst.Name, cst.IfExp)):
+            chosen = self._chosen_callees(func)
+            if chosen:
+                return join(self._called_as(one, node) for one in chosen)
         return self.call_of(callee, node)
+
+    def _chosen_callees(self, func: cst.Name | cst.IfExp) -> tuple[cst.BaseExpression, ...]:
+        """Return the two functions of which a call runs one: ``bar = tqdm if verbose else iter``."""
+        binding = self.names.assignment(func) if isinstance(func, cst.Name) else None
+        match func if binding is None else binding.value:
+            case cst.IfExp(body=one, orelse=other):
+                return one, other
+            case _:
+                return ()
+
+    def _called_as(self, func: cst.BaseExpression, node: cst.Call) -> Value:
+        """Return what a call gives if it runs what another expression names."""
+        dotted = self.names.qualified(func)
+        if dotted is not None:
+            return self.library.call(node, dotted)
+        callee = self.value(func)
+        return callee if callee is BOTTOM else self.call_of(callee, node)
 
     def _names_of_tuple(self, func: cst.BaseExpression) -> tuple[str, ...]:
         """Return the names of the elements of a class that ``namedtuple("Loss", "total kl")`` made."""
@@ -2331,11 +2378,6 @@ def _with_each(structure: Value, result: Value) -> Value:
         return result if structure.kind is Kind.TENSOR else UNKNOWN
     graph = structure.graph if result.graph is Graph.UNKNOWN else result.graph
     return structure._replace(device=result.device, graph=graph, dtype=result.dtype, constant=MISSING)
-
-
-def _is_empty_table(value: Value) -> bool:
-    """Return whether a dict starts without items."""
-    return value.kind is Kind.DICT and value.item is None and not value.fields and value.origin is not None
 
 
 def _is_vacant(value: Value) -> bool:

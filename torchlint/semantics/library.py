@@ -223,7 +223,9 @@ _CASTS = frozenset(
 _NAMESPACE_CLASSES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 
 # Classes and functions whose result depends on what they are given, though its kind does not.
-_BY_ARGUMENTS = MODULE_CONTAINERS | _PASSING | _DRAWING | {"torch.device"}
+TABLES = frozenset({"builtins.dict", "collections.OrderedDict"})
+"""Classes of dicts that hold what their calls are given, and nothing else at first."""
+_BY_ARGUMENTS = MODULE_CONTAINERS | _PASSING | _DRAWING | TABLES | {"torch.device"}
 # How far back among the arguments of an unknown wrapper the loader can stand.
 _WRAPPED = 3
 
@@ -288,6 +290,8 @@ class Library:
             return Value(kind, cls=dotted, origin=node)
         args = [self._value(a.value) for a in node.args if not a.star]
         first = args[0] if args and args[0] is not BOTTOM else UNKNOWN
+        if dotted in TABLES:
+            return self._table(node)
         if dotted.startswith("builtins."):
             return self._builtin_call(node, dotted, args)
         if dotted in _PASSING:
@@ -677,9 +681,14 @@ class Library:
             return Value(Kind.LIST, item=item.if_known, origin=node)
         if dotted == "builtins.iter":
             return self._iterator(first)
-        if dotted == "builtins.dict":
-            return Value(Kind.DICT, item=self._item_of_dict(node))
         return UNKNOWN
+
+    def _table(self, node: cst.Call) -> Value:
+        """Return the dict that a call makes of its arguments: ``dict(loss=loss)``."""
+        named = keywords(node)
+        fields = tuple((key, solid(self._value(held))) for key, held in sorted(named.items()))
+        whole = len(named) == len(node.args)
+        return Value(Kind.DICT, item=self._item_of_dict(node), fields=fields if whole else ())
 
     def _item_of_dict(self, node: cst.Call) -> Value | None:
         """Return what the values of ``dict(other, name=value)`` or ``dict(zip(names, values))`` are."""

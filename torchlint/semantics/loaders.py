@@ -901,8 +901,13 @@ def _is_over_epochs(
     if not _counts(module, loop) or _once(module, loop):
         return False
     # ``for i in range(3): for batch in loaders[i]`` goes through each once.
-    targets = module.tree.names_in(loop.target)
-    return not any(isinstance(n, cst.Name) and n.value in targets for n in module.tree.descendants(iterated))
+    return _variables(module, loop.target).isdisjoint(_variables(module, iterated))
+
+
+def _variables(module: Module, node: cst.BaseExpression) -> set[str]:
+    """Return the variables and attributes in an expression, as they are written, but no owner of one."""
+    parts = (part for part in module.tree.descendants(node) if isinstance(part, (cst.Name, cst.Attribute)))
+    return {module.source(part) for part in parts if not isinstance(module.tree.parent(part), cst.Attribute)}
 
 
 def _counts(module: Module, loop: cst.For) -> bool:

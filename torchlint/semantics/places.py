@@ -395,7 +395,8 @@ class Places(Part):
             return _START
         if made is Kind.MODULE:
             return None  # what a constructor computes is no step
-        if called.kind is Kind.MODULE:
+        # Compiled by a library out of sight, say, it may be something else on one way.
+        if called.kind is Kind.MODULE or (called.among is not None and called.may_be(Kind.MODULE)):
             return None if called.device is Device.CPU else _Work(Heat.HOT, False, Reason(Cause.MODULE_CALL))
         functions = self.module.callees(call)
         if functions:

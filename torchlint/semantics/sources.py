@@ -101,6 +101,8 @@ Ends: TypeAlias = "frozenset[Fact | None]"
 
 _LONGEST = 4
 """How many steps of an access path are told apart."""
+_OWNERS = 2
+"""How many attributes may lead to so many items besides: ``self.manager.loaders["test"]``."""
 
 
 def every(ends: Ends[bool]) -> bool:
@@ -209,11 +211,13 @@ _ENDING = frozenset({BindingKind.PARAMETER, BindingKind.IMPORT})
 def steps(module: Module, source: Source, through: Through = Through.NOTHING) -> list[Source] | None:
     """Return what a part of a value comes from, one step back; None where the way ends."""
     node, path = source
-    if len(path) > _LONGEST:
+    if len(path) > _LONGEST and not _is_of_items(path):
         return None
     if isinstance(node, Binding):
         return _defined(module, node, path, through)
     match node:
+        case cst.Name("None") if path:
+            return []  # It has no parts: where it stands for a value that comes later, nobody asks for one.
         case cst.Name():
             return [Source(binding, path) for binding in module.bindings(node)] or None
         case cst.IfExp():
@@ -245,6 +249,14 @@ def returns(module: Module, function: Function) -> tuple[cst.BaseExpression, ...
         return (function.body,)
     exits = module.home(function).flow.exits(function)
     return tuple(each.value for each in exits if isinstance(each, cst.Return) and each.value is not None)
+
+
+def _is_of_items(path: Path) -> bool:
+    """Return whether a path leads to items of items that an attribute, or that of an attribute, holds."""
+    owners = sum(1 for _ in itertools.takewhile(lambda step: isinstance(step, Field), path))
+    items = path[owners:]
+    plain = not any(isinstance(step, Field) for step in items)
+    return owners <= _OWNERS and len(items) <= _LONGEST and plain
 
 
 def _instance(module: Module, node: cst.BaseExpression) -> cst.ClassDef | None:
@@ -466,7 +478,8 @@ def _may_be(module: Module, index: cst.BaseExpression, step: int | str | Item | 
 
 
 def put_into(module: Module, use: cst.BaseExpression, path: Path = (Item.ANY,)) -> Iterator[Source]:
-    """Yield what a use of a container puts into it: ``xs.append(x)``, ``xs[i] = x``.
+    """Yield what a use of a container puts into it, or into an item of it: ``xs.append(x)``,
+    ``xs[i] = x``, ``xs[i]["key"] = x``.
 
     ``path`` is the item that is asked for.
     """
@@ -491,6 +504,8 @@ def put_into(module: Module, use: cst.BaseExpression, path: Path = (Item.ANY,)) 
             target = module.tree.parent(parent)
             statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
             if not isinstance(statement, cst.Assign):
+                if rest and isinstance(index, cst.Index) and _may_be(module, index.value, path[0]):
+                    yield from put_into(module, parent, rest)
                 return
             if not isinstance(index, cst.Index):
                 yield Source(statement.value, (Item.EACH, *rest))

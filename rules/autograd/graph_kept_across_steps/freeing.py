@@ -8,6 +8,7 @@ from torchlint.semantics.backpropagation import Backpropagation, Flow
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import Binding
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import start_of
 
 
 def freed(module: Module, node: cst.BaseExpression) -> bool:
@@ -33,10 +34,16 @@ def _runs_through(module: Module, node: cst.BaseExpression, passed: Flow) -> boo
     that ``node`` is made of.
     """
     gradients = Backpropagation.of(module)
-    for name in gradients.live(node):
-        if isinstance(name, cst.Name) and any(b in passed.places for b in module.bindings(name)):
-            if gradients.is_loss(name) or gradients.is_attached(name):
+    for part in gradients.live(node):
+        if isinstance(part, cst.Name) and any(b in passed.places for b in module.bindings(part)):
+            if gradients.is_loss(part) or gradients.is_attached(part):
                 return True
+        elif isinstance(part, (cst.Attribute, cst.Subscript)):
+            # ``runner.outputs["loss"]``, of which another method backpropagates it
+            start = start_of(part, cst.Subscript)
+            if isinstance(start, cst.Attribute) and start.attr.value in passed.places:
+                if gradients.is_attached(part):
+                    return True
     flow = gradients.flow([node])
     # What a helper computes is backpropagated in it, or for its calls that are.
     backpropagated = not flow.own_calls.isdisjoint(passed.calls)

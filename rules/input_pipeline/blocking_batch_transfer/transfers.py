@@ -65,29 +65,10 @@ class Transfers(Part):
             return True if setting.value is True else None
         argument = self.module.argument(call, "pin_memory")
         if not argument.unknown:
-            given = argument.node
-            asked = given is not None and (self._asks_for_cuda(given) or every(_is_true(self.module, given)))
-            return True if asked else None
+            return True if argument.node is not None and every(_pins(self.module, argument.node)) else None
         options = (argument.value for argument in call.args if argument.star == "**")
-        ends = (_is_true(self.module, Source(mapping, ("pin_memory",))) for mapping in options)
+        ends = (_pins(self.module, Source(mapping, ("pin_memory",))) for mapping in options)
         return True if every(frozenset[bool | None]().union(*ends)) else None
-
-    def _asks_for_cuda(self, node: cst.BaseExpression) -> bool:
-        """Return whether an expression is true on an accelerator only, if the program may use it."""
-        return any(guard.holds and self._is_cuda(guard.test) for guard in implied(self.module, node, True))
-
-    def _is_cuda(self, test: cst.BaseExpression) -> bool:
-        match test:
-            case cst.Call():
-                return self.module.qualified(test.func) == "torch.cuda.is_available"
-            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]):
-                sides = (self.module.value(side).constant for side in (test.left, right))
-                return any(isinstance(side, str) and side.startswith("cuda") for side in sides)
-            case cst.Name():
-                # What the callers of a function ask for.
-                return self.loaders.from_parameter(test) and asks_for_accelerator(test.value) is True
-            case _:
-                return False
 
     def blocking_transfer(self, call: cst.Call) -> Transfer | None:
         """Return the part of a batch that a call copies to the accelerator while the host waits without need.
@@ -277,16 +258,38 @@ def _waits(module: Module, call: cst.Call) -> bool | None:
 
 
 @traced(Through.ITEMS | Through.PARAMETERS)
-def _is_true(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
-    constant = module.value(node).constant if not path else MISSING
+def _pins(module: Module, node: cst.CSTNode, path: Path) -> bool | None:
+    """Return whether what is given for `pin_memory` is true on an accelerator, if the program may use it."""
+    if path:
+        return None
+    constant = module.value(node).constant
     if constant is not MISSING:
         return constant is True
     match node:
         case cst.Comparison(
             left=read, comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=expected)]
-        ) if not path and (unset := read_where_unset(module, read)) is not None:
+        ) if (unset := read_where_unset(module, read)) is not None:
             return unset == module.value(expected).constant
+        case cst.BaseExpression() if any(
+            guard.holds and _is_cuda(module, guard.test) for guard in implied(module, node, True)
+        ):
+            return True
     return None
+
+
+def _is_cuda(module: Module, test: cst.BaseExpression) -> bool:
+    match test:
+        case cst.Call():
+            return module.qualified(test.func) == "torch.cuda.is_available"
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]):
+            sides = (module.value(side).constant for side in (test.left, right))
+            return any(isinstance(side, str) and side.startswith("cuda") for side in sides)
+        case cst.Name():
+            # What the callers of a function ask for.
+            asked = asks_for_accelerator(test.value) is True
+            return asked and Loaders.of(module).from_parameter(test)
+        case _:
+            return False
 
 
 def _writes(module: Module, use: Use) -> Verdict[bool]:
