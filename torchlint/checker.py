@@ -651,10 +651,10 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
     The program is only asked for what can still make a difference.
     """
     from torchlint.semantics.contexts import context
-    from torchlint.semantics.repetition import frequency
+    from torchlint.semantics.repetition import frequency, seldom
     from torchlint.syntax import ElsewhereError
 
-    severity, worth = finding.severity or rule.severity, impact.worth(rule)
+    severity, worth, slight = finding.severity or rule.severity, impact.worth(rule), finding.slight
     often, around = None, None
     with stopwatch.of("impact"):
         try:
@@ -662,15 +662,17 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
                 often = finding.frequency
                 seen = frequency(module, finding.node)
                 often = often if seen is Frequency.UNKNOWN else seen
+                if rule.synchronizes and finding.frequency is Frequency.UNKNOWN:
+                    slight = slight or seldom(module, finding.node)
             stake = impact.impact(worth, severity, often, None)
-            if stake is not Impact.LOW and finding.slight is None:
+            if stake is not Impact.LOW and slight is None:
                 around = context(module, finding.node)
         except ElsewhereError:
             # How often a place of another file runs, or what it is for, is not known here.
             pass
     stake = impact.impact(worth, severity, often, around)
-    if finding.slight is not None and stake is not Impact.LOW:
-        return Impact.LOW, often, _one_line(finding.slight)
+    if slight is not None and stake is not Impact.LOW:
+        return Impact.LOW, often, _one_line(slight)
     return stake, often, impact.slight(worth, severity, often, around) if stake is Impact.LOW else None
 
 

@@ -11,7 +11,9 @@ A ``bad`` file gives exactly the findings that it expects and becomes its ``.fix
 unsafe ones too, are applied; without a twin nothing may be fixed. A ``good`` file gives none. Only the rule
 of the folder is run. The first line may say otherwise:
 
-    # torchlint-test: target-torch=1.13 target-transformers=4.50 unsafe=false also=TL202,TL203
+    # torchlint-test: target-torch=1.13 target-transformers=4.50 unsafe=false also=TL202,TL203 impact=medium
+
+With ``impact=medium``, the file is about what is shown by default: findings of low impact do not count.
 
 Whoever does what a finding says is rid of it. A fix that is applied alone leaves fewer findings of the rule.
 A finding without a fix has a remedy, and what is left when all fixes are applied is done by hand in the
@@ -42,11 +44,12 @@ from pathlib import Path
 
 from torchlint import reading, registry
 from torchlint.checker import CRASH, SYNTAX_ERROR, check
-from torchlint.diagnostics import Applicability, Diagnostic, Edit
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Impact
 from torchlint.fixer import Fixed, apply, choose, fix
 from torchlint.options import LintSettings
 from torchlint.rule import Rule
 from torchlint.runner import unified_diff
+from torchlint.scope import Scope
 from torchlint.source import NEWLINE, Source
 from torchlint.suppressions import lines_of
 from torchlint.target import LIBRARIES, TORCH, Target
@@ -165,6 +168,8 @@ class Case:
                 unsafe = value == "true"
             elif key == "also" and value:
                 also = tuple(value.split(","))
+            elif option == "impact=medium":
+                continue
             else:
                 raise FixtureError(f"{self.path}:1: cannot understand `{option}`")
         code = self.rule.code
@@ -175,6 +180,12 @@ class Case:
             target=targets.pop(TORCH),
             libraries=targets,
         )
+
+    @cached_property
+    def least(self) -> Impact:
+        """The impact from which on findings count: any, unless the first line says otherwise."""
+        header = _HEADER.search(self.source.line(1))
+        return Impact.MEDIUM if header and "impact=medium" in header["options"].split() else Impact.LOW
 
     @cached_property
     def expectations(self) -> tuple[Expectation, ...]:
@@ -266,7 +277,7 @@ def bless(case: Case) -> bool:
     if not case.bad:
         return False
     source, twin = case.source, case.fixed_path
-    data = source.encode(fix(source, case.settings).text)
+    data = source.encode(fix(source, case.settings, Scope(impact=case.least)).text)
     if data == source.encode(source.text):
         existed = twin.exists()
         twin.unlink(missing_ok=True)
@@ -329,15 +340,20 @@ def _problems(case: Case) -> Iterator[str]:
     diagnostics = _own(case, everything)
     yield from (f"{_where(item)}: {item.message}" for item in everything if item.code == SYNTAX_ERROR)
     yield from _against_expectations(case.path, case, case.expectations, diagnostics)
-    fixed = fix(case.source, case.settings)
+    scope = Scope(impact=case.least)
+    fixed = fix(case.source, case.settings, scope)
     yield from _against_twin(case, fixed)
-    yield from _broken_invariants(case.source, case.settings, everything, fixed)
+    yield from _broken_invariants(case.source, case.settings, everything, fixed, scope)
     yield from _after_each_fix(case, diagnostics)
     yield from _after_following(case, fixed)
 
 
 def _broken_invariants(
-    source: Source, settings: LintSettings, diagnostics: Sequence[Diagnostic], fixed: Fixed
+    source: Source,
+    settings: LintSettings,
+    diagnostics: Sequence[Diagnostic],
+    fixed: Fixed,
+    scope: Scope | None = None,
 ) -> Iterator[str]:
     yield from (f"{_where(item)}: {item.message}" for item in diagnostics if item.code == CRASH)
     unscreened = check(source, settings, screen=False)
@@ -350,12 +366,12 @@ def _broken_invariants(
         if diagnostic.code not in (CRASH, SYNTAX_ERROR):
             yield from (f"{_where(diagnostic)}: {text}" for text in _message_problems(diagnostic))
             yield from (f"{_where(diagnostic)}: {text}" for text in _fix_problems(source, diagnostic))
-    yield from _after_fixing(source, settings, fixed)
-    yield from _with_other_bytes(source, settings, diagnostics, fixed)
+    yield from _after_fixing(source, settings, fixed, scope)
+    yield from _with_other_bytes(source, settings, diagnostics, fixed, scope)
 
 
 def _own(case: Case, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    return [diagnostic for diagnostic in diagnostics if diagnostic.code == case.rule.code]
+    return [each for each in diagnostics if each.code == case.rule.code and each.impact >= case.least]
 
 
 def _against_expectations(
@@ -468,19 +484,23 @@ def _against_twin(case: Case, fixed: Fixed) -> Iterator[str]:
         yield f"{case.path}: it is fixed, but has no {twin.name}:\n{made}".rstrip()
 
 
-def _after_fixing(source: Source, settings: LintSettings, fixed: Fixed) -> Iterator[str]:
+def _after_fixing(source: Source, settings: LintSettings, fixed: Fixed, scope: Scope | None) -> Iterator[str]:
     for item in fixed.diagnostics:
         if item.code == CRASH:
             yield f"{source.path}: {item.message}"
     if _compiles(source.text) and not _compiles(fixed.text):
         yield f"{source.path}: the fixed text is no program"
-    again = fix(source.with_text(fixed.text), settings)
+    again = fix(source.with_text(fixed.text), settings, scope)
     if again.text != fixed.text or again.applied:
         yield f"{source.path}: a second pass changes something again"
 
 
 def _with_other_bytes(
-    source: Source, settings: LintSettings, diagnostics: Sequence[Diagnostic], fixed: Fixed
+    source: Source,
+    settings: LintSettings,
+    diagnostics: Sequence[Diagnostic],
+    fixed: Fixed,
+    scope: Scope | None,
 ) -> Iterator[str]:
     """Yield the same program with CR LF and a byte order mark: same findings,
     and all bytes kept by the fix.
@@ -495,7 +515,7 @@ def _with_other_bytes(
     seen = [_place_and_message(item) for item in check(other, settings)]
     if seen != [_place_and_message(item) for item in diagnostics]:
         yield f"{source.path}: the findings change with CR LF"
-    after = fix(other, settings)
+    after = fix(other, settings, scope)
     if after.text != _crlf(fixed.text):
         yield f"{source.path}: the fix changes with CR LF:\n{after.text!r}"
     if Counter(after.applied) != Counter(fixed.applied):

@@ -62,14 +62,15 @@ def observe(output: Path, names: Sequence[str], jobs: int, rehearse: bool) -> No
     required=True,
     help="The folder with the packages of the same releases.",
 )
+@click.option("--alone", is_flag=True, help="Judge each file by itself, without the package around it.")
 @click.option("--details", is_flag=True, help="Print every line on which the two sides differ.")
 @click.option("--json", "output", type=click.Path(dir_okay=False, path_type=Path))
-def compare(observed: Path, packages: Path, details: bool, output: Path | None) -> None:
+def compare(observed: Path, packages: Path, alone: bool, details: bool, output: Path | None) -> None:
     """Lint the same releases, and count the lines that both sides have, or one."""
     from benchmarks.runtime.compare import compare as joined
 
     seen = json.loads(observed.read_text(encoding="utf-8"))
-    lines = list(joined(seen, packages))
+    lines = list(joined(seen, packages, alone=alone))
     click.echo(f"{'':30}{'subjects':>9}{'waited':>8}{'predicted':>11}{'said only':>11}")
     rows: dict[str, Any] = {}
     for library, found in seen["libraries"].items():
@@ -98,7 +99,7 @@ def compare(observed: Path, packages: Path, details: bool, output: Path | None) 
         about = {key: seen[key] for key in ("torch", "python", "device")}
         keys = ("library", "file", "row", "status", "codes")
         places = [{key: getattr(line, key) for key in keys} for line in lines]
-        told = json.dumps({**about, "table": rows, "lines": places}, indent=1)
+        told = json.dumps({**about, "alone": alone, "table": rows, "lines": places}, indent=1)
         output.write_text(told + "\n", encoding="utf-8")
 
 

@@ -183,7 +183,7 @@ def _points(device: str) -> dict[str, Any]:
     return {
         **dict.fromkeys(names, points),
         **dict.fromkeys(("points2", "pts2", "points_dst", "x2", "kp2", "points_2"), points.flip(1)),
-        "boxes": torch.tensor([[[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]]], device=device),
+        "boxes": torch.tensor([[[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]]], device=device),  # noqa: TL213
         "H": torch.eye(3, device=device).repeat(_BATCH, 1, 1),
         "trans_01": torch.eye(3, device=device).repeat(_BATCH, 1, 1),
         "quaternion": torch.rand(_BATCH, 4, device=device),

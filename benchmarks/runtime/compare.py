@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,16 +27,19 @@ class Line:
     text: str
 
 
-def compare(observed: Mapping[str, Any], folder: Path) -> Iterator[Line]:
+def compare(observed: Mapping[str, Any], folder: Path, *, alone: bool = False) -> Iterator[Line]:
     """Yield every line that waited, and every finding whose lines ran.
 
     ``folder`` holds the packages, by the names that they are imported by. What did not run is passed over.
+    With ``alone``, each file is judged by itself.
 
     Raises:
         RuntimeError: torchlint broke.
     """
     for library, seen in observed["libraries"].items():
-        said = _said(folder / library)
+        release = observed.get("torch", "unknown").partition("+")[0]
+        ran = sorted({*seen["waited"], *seen["ran"]})
+        said = _said(folder / library, ran, ["--target-torch", release, *(["--no-project"] if alone else [])])
         for file, rows in seen["waited"].items():
             lines = _lines(folder / library / file)
             for row in rows:
@@ -51,10 +54,10 @@ def compare(observed: Mapping[str, Any], folder: Path) -> Iterator[Line]:
                     yield Line(library, file, start, "said", (code,), lines[start - 1].strip())
 
 
-def _said(folder: Path) -> dict[str, list[tuple[int, int, str]]]:
-    """Return the findings that predict a wait: by file first and last row, and code."""
-    options = ("--exit-zero", "--output-format", "json", "--select", "TL1,TL2", "--impact", "low")
-    run = torchlint([*options, folder])
+def _said(folder: Path, files: Iterable[str], how: Iterable[str]) -> dict[str, list[tuple[int, int, str]]]:
+    """Return the findings in some files that predict a wait: by file first and last row, and code."""
+    options = (*how, "--exit-zero", "--output-format", "json", "--select", "TL1,TL2", "--impact", "low")
+    run = torchlint([*options, *(folder / file for file in files)])
     found: dict[str, list[tuple[int, int, str]]] = {}
     for item in json.loads(run.stdout):
         if predicts_wait(item["code"]):

@@ -13,7 +13,7 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.places import Hot
+from torchlint.semantics.places import Cause, Hot
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import keywords, last_name
 from torchlint.semantics.synchronisation import explicit_wait, names_host, to_host
@@ -86,7 +86,9 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     if not explicit_wait(module, call) or not accelerated(module):
         return
     hot = waiting_place(module, call)
-    if hot is None or _measures(module, call, hot) or _awaits_copy(module, module.function(call)):
+    if hot is None or hot.reason.cause is Cause.CALLERS:  # whoever calls such a function asks for it
+        return
+    if _measures(module, call, hot) or _awaits_copy(module, module.function(call)):
         return
     if _is_asked_for(module, call) or _awaits_event_of_copy(module, call):
         return

@@ -9,11 +9,11 @@ import libcst as cst
 from torchlint.messages import often, trail
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.values import Kind
 
 from .remedies import as_spelt, inline, tight
-from .sending import async_helper, on_accelerator, place_of_sending
+from .sending import async_helper, beside, on_accelerator, place_of_sending
 from .stakes import slight
 from .stores import Store, filled_in_place, stored_number, written_indices
 
@@ -84,7 +84,7 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [torch.Tensor.index_fill_](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_fill_.html)
     """
-    if not may_repeat(module, node):
+    if not may_recur(module, node):
         return
     store = stored_number(module, node)
     hot = place_of_sending(module, node) if store is not None else None
@@ -92,7 +92,8 @@ def number_stored_every_step(node: cst.Subscript, module: Module) -> Iterator[Fi
         return
     message = f"storing this number blocks on a host-to-device copy {often(hot)}"
     remedy = as_spelt(module, node, _filled_on_device(module, node, store))
-    fix, little = filled_in_place(module, node, store), slight(module, node, "it copies a single number")
+    fix = filled_in_place(module, node, store)
+    little = beside(module, node) or slight(module, node, "it copies a single number")
     yield Finding(store.number, message, fix, related=trail(hot), remedy=remedy, slight=little)
 
 

@@ -12,14 +12,22 @@ from torchlint.messages import trail
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.sources import Field, Path, Source, Through, onward, some, traced
 from torchlint.semantics.synchronisation import names_host
 from torchlint.semantics.transfers import TRANSFERS
 from torchlint.semantics.values import Kind, Memory
 
 from .factories import factory
-from .sending import COMPUTED, async_helper, computed_from_kernels, goes_on, place_of_sending, sent_from_host
+from .sending import (
+    COMPUTED,
+    async_helper,
+    beside,
+    computed_from_kernels,
+    goes_on,
+    place_of_sending,
+    sent_from_host,
+)
 from .sizes import exceeds_staging
 from .stakes import slight
 
@@ -89,7 +97,7 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     - [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
     - [CUDA runtime: synchronization behavior of copies](https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html)
     """
-    if not may_repeat(module, call) or not goes_on(module, call):
+    if not may_recur(module, call) or not goes_on(module, call):
         return
     source = sent_from_host(module, call)
     if source is None or not _is_pageable(module, source):
@@ -104,10 +112,11 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
         message = "this `non_blocking` copy from pageable memory blocks the host if it is large (over 1 MB)"
     else:
         message = "this `non_blocking` copy from pageable memory blocks the host because it is large"
-    little = None if large else slight(module, call, "its size is not known")
+    unsized = None if large else slight(module, call, "its size is not known")
     made = factory(module, source)
-    if little is not None and made is not None and _of_python(module, made.call):
+    if unsized is not None and made is not None and _of_python(module, made.call):
         return  # so many numbers would take Python longer to list than the copy takes
+    little = beside(module, call) or unsized
     if computed_from_kernels(module, source):
         yield Finding(call, message, related=trail(hot), remedy=COMPUTED, slight=little)
         return

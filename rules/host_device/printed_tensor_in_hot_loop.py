@@ -12,13 +12,13 @@ from torchlint.rules.host_device.purpose import slight_wait, writes_results
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.synchronisation import WRITERS, only_on_failure, written_out
 
 from .needs import followed_at_each_step, needed_on_host
 from .remedies import callee, counts_rounds, inline, now_and_then, without_graph
-from .stakes import NEEDED, ON_BAR
-from .waits import after_a_decision, waiting_place
+from .stakes import NEEDED, ON_BAR, behind_wait
+from .waits import waiting_place
 
 _SHORT = 24
 _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
@@ -80,13 +80,13 @@ def printed_tensor_in_hot_loop(
 
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not may_repeat(module, node) or only_on_failure(module, node):
+    if not may_recur(module, node) or only_on_failure(module, node):
         return
     tensor = written_out(module, node)
     if tensor is None or not _first_of_statement(module, node):
         return
     hot = waiting_place(module, node)
-    if hot is None or after_a_decision(module, node) or writes_results(module, hot):
+    if hot is None or writes_results(module, hot):
         return
     if graph_break(module, node):
         return
@@ -94,7 +94,7 @@ def printed_tensor_in_hot_loop(
     message = f"{_writing(module, node, tensor)} {when(module, hot)}"
     remedy = _BY_NUMBER if named else _remedy(module, tensor, hot)
     why = NEEDED if named else ON_BAR if followed_at_each_step(module, tensor) else None
-    little = slight_wait(module, node, why)
+    little = behind_wait(module, node) or slight_wait(module, node, why)
     yield Finding(node, message, related=trail(hot), remedy=remedy, slight=little)
 
 

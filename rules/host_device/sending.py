@@ -27,8 +27,8 @@ from .factories import factory, takes_no_data
 from .invariance import needless_move
 from .roundtrips import copied_back_from
 from .sizes import holds_nothing
-from .stakes import in_row, in_server
-from .waits import after_a_guard, waiting_place
+from .stakes import BESIDE, in_row, in_server
+from .waits import after_a_guard, waiting_place, within_a_wait
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -45,11 +45,15 @@ def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
     hot = waiting_place(module, node)
     if hot is None or compiled(module, node) or phase(module, node) is Phase.DATASET:
         return None
-    if by_async_helper(module, node):
-        return None
-    if in_row(module, node) or (after_a_guard(module, node) and not in_server(module, node)):
+    if by_async_helper(module, node) or (within_a_wait(module, node) and not in_server(module, node)):
         return None
     return None if _stands_in(module, node) else hot
+
+
+def beside(module: Module, node: cst.BaseExpression) -> str | None:
+    """Return that little is at stake in a copy next to which the host waits anyway; None for any other."""
+    waits = in_row(module, node) or (after_a_guard(module, node) and not in_server(module, node))
+    return BESIDE if waits else None
 
 
 def by_async_helper(module: Module, node: cst.BaseExpression) -> bool:

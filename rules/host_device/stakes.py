@@ -14,7 +14,7 @@ from torchlint.semantics.repetition import frequency
 from torchlint.semantics.serving import is_of_engine, steps_engine
 
 from .remedies import in_forward, is_makeshift, runs_as_function
-from .waits import after_a_wait, before_a_wait
+from .waits import after_a_decision, after_a_guard, after_a_wait, before_a_wait
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -80,6 +80,14 @@ def in_row(module: Module, node: cst.BaseExpression) -> bool:
     Servers are rid of all waits in a row, one after the other.
     """
     return (after_a_wait(module, node) or before_a_wait(module, node)) and not in_server(module, node)
+
+
+def behind_wait(module: Module, node: cst.BaseExpression, *, guards: bool = False) -> str | None:
+    """Return that little is at stake in a wait for which a device tensor decides just before: in the branch
+    of that decision, and with ``guards`` behind the one that leaves a round; None for any other.
+    """
+    waited = after_a_decision(module, node) or (guards and after_a_guard(module, node))
+    return BESIDE if waited else None
 
 
 def leaves_loop(module: Module, node: cst.CSTNode) -> bool:

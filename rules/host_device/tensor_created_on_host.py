@@ -123,8 +123,12 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield from _moved_later(module, made, move, tensor)
     else:
         fix = _fix(module, made, move, _without_suffix(module, call))
-        little = _slight(module, made)
-        yield Finding(tensor, _message(module, made), fix, remedy=_remedy(module, made, move), slight=little)
+        message, remedy, little = _message(module, made), _remedy(module, made, move), _slight(module, made)
+        yield Finding(tensor, message, fix, remedy=remedy, frequency=_OFTEN, slight=little)
+
+
+_OFTEN = Frequency.BATCH
+"""How often a tensor of the size of a batch is made, unless something shows how often the place runs."""
 
 
 def _slight(module: Module, made: Factory) -> str | None:
@@ -176,7 +180,14 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
             related = ((move.call, "moved here, only under a condition"),)
             message = _message(module, made)
             little = _slight(module, made)
-            yield Finding(binding.value, message, related=related, remedy=_FOR_EACH_CONDITION, slight=little)
+            yield Finding(
+                binding.value,
+                message,
+                related=related,
+                remedy=_FOR_EACH_CONDITION,
+                frequency=_OFTEN,
+                slight=little,
+            )
         return
     if tree.parent(first) is not tree.parent(second) or isinstance(second, cst.BaseCompoundStatement):
         return
@@ -188,7 +199,10 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
         fix = fix.lowered(Applicability.UNSAFE, "a comment goes with the statement that moves the tensor")
     related = ((move.call, "moved here"),)
     remedy, little = _remedy(module, made, move), _slight(module, made)
-    yield Finding(binding.value, _message(module, made), fix, related=related, remedy=remedy, slight=little)
+    message = _message(module, made)
+    yield Finding(
+        binding.value, message, fix, related=related, remedy=remedy, frequency=_OFTEN, slight=little
+    )
 
 
 _FOR_EACH_CONDITION = (

@@ -11,6 +11,7 @@ from torchlint.semantics.compilation import captured
 from torchlint.semantics.lexicon import Role, begins, ends
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.repetition import sums_up_metric
 from torchlint.semantics.serving import works_on_step
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
@@ -48,10 +49,10 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     host whatever the closure does. Where each round generates a whole sequence, one wait more or less is
     nothing. While a CUDA graph is captured, nothing waits: that fails.
     """
-    hot = places.hot(module, node)
+    hot = places.hot(module, node) or places.offered(module, node)
     if hot is None or only_on_failure(module, node) or _in_optimizer_closure(module, node):
         return None
-    if captured(module, node) or _on_host(module, hot):
+    if captured(module, node) or _on_host(module, hot) or sums_up_metric(module, node):
         return None
     if any(
         _searches_lines(module, place) or _builds_module(module, place) for place in (node, *hot.path)
@@ -136,19 +137,7 @@ def _administers(module: Module, way: tuple[cst.CSTNode, ...]) -> bool:
     around = [f for f in map(module.function, way) if isinstance(f, cst.FunctionDef)]
     if any(begins(f.name.value, Role.CONVERSION) and not works_on_step(module, f) for f in around):
         return True
-    if any(_sums_up_metric(module, f) for f in around):
-        return True
     return any(_processes_dataset(module, place) for place in way)
-
-
-def _sums_up_metric(module: Module, function: cst.FunctionDef) -> bool:
-    """Return whether a metric is computed here from what it collected: once,
-    at the end of an evaluation.
-    """
-    owner = module.classes.owner(function)
-    if owner is None or function.name.value not in ("compute", "_compute"):
-        return False
-    return any("Metric" in (last_name(base.value) or "") for base in owner.bases)
 
 
 _DEFINITIONS: frozenset[type] = frozenset({cst.ClassDef, cst.FunctionDef})
@@ -278,6 +267,26 @@ def after_a_wait(module: Module, node: cst.BaseExpression, spared: _Spared | Non
     return after_a_decision(module, node) or _waited_before(module, node, spared)
 
 
+def within_a_wait(module: Module, node: cst.BaseExpression) -> bool:
+    """Return whether the host waits in front of ``node``, or for what is made of it, in the same statement.
+
+    One of them is told of, and both are in sight there.
+    """
+    point = module.flow.point(node)
+    return _waits_in(module, point, node, None) or _is_read_back(module, node)
+
+
+def _is_read_back(module: Module, node: cst.BaseExpression) -> bool:
+    """Return whether the host reads back what is made of ``node``, in the same statement."""
+    statement = module.tree.statement(node)
+    for outer in module.tree.ancestors(node):
+        if outer is statement:
+            return False
+        if isinstance(outer, cst.Call) and _reads_back(module, outer):
+            return True
+    return False
+
+
 def before_a_wait(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether the host reads something back right behind ``node``,
     in the same statement or in the next one.
@@ -287,11 +296,8 @@ def before_a_wait(module: Module, node: cst.BaseExpression) -> bool:
     """
     tree = module.tree
     statement = tree.statement(node)
-    for outer in tree.ancestors(node):
-        if outer is statement:
-            break
-        if isinstance(outer, cst.Call) and _reads_back(module, outer):
-            return True
+    if _is_read_back(module, node):
+        return True
     block = tree.parent(statement)
     if not isinstance(block, (cst.IndentedBlock, cst.Module)) or places.computes(module, statement):
         return False

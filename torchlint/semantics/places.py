@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, TypeAlias
@@ -33,9 +33,9 @@ from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.lexicon import Role, begins, has, names_model
+from torchlint.semantics.lexicon import Role, begins, has, names_loader, names_model
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import BindingKind, all_parameters
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, is_training_step, phase, transforms_sample
 from torchlint.semantics.remembered import remembered, solved
@@ -71,6 +71,8 @@ class Cause(enum.Enum):
     HOOK = enum.auto()
     TRAINING_STEP = enum.auto()
     """The function is one step of training, whoever calls it."""
+    CALLERS = enum.auto()
+    """Code out of sight calls the function, as often as it likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,9 @@ _SHORT: Final = 10
 """Loops of fewer rounds than this say nothing of how often the code around them runs."""
 
 
+_NO_STEP: Final = frozenset({Phase.DATASET, Phase.SETUP})
+"""What runs in the workers of a loader, or once."""
+
 # Kinds of values none of which is an instance of another's type.
 _APART: Final = frozenset(
     {Kind.DICT, Kind.LIST, Kind.NDARRAY, Kind.NONE, Kind.NUMBER, Kind.STRING, Kind.TENSOR, Kind.TUPLE}
@@ -160,6 +165,13 @@ _Way: TypeAlias = "tuple[_Run, tuple[cst.BaseExpression, ...]]"
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
     """Return how a node runs in every iteration of a loop that does device work; None if it does not."""
     return Places.of(module).hot(node)
+
+
+def offered(module: Module, node: cst.CSTNode) -> Hot | None:
+    """Return the function by which code out of sight runs a node that nothing in sight runs at every step, as
+    often as it likes; None if there is none.
+    """
+    return Places.of(module).offered(node)
 
 
 def heat(module: Module, loop: Loop) -> Heat:
@@ -672,19 +684,35 @@ class Places(Part):
     def _hot_function(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
         """Return what ``hot`` does, for what a function does when called (or when it yields) on some
         conditions.
-
-        A way by what changes or stores a model, which is mostly done once, is taken where there is no other.
         """
-        start = (function, streaming, conditions)
+        warm: Hot | None = None
+        for current, path, here in self._ways((function, streaming, conditions), self._may_be_hot):
+            if here is None:
+                reason = self._every_step(current)
+                if reason is not None:
+                    return Hot(current, path, reason)
+            else:
+                hot = Hot(here.loop, path, here.reason)
+                if self._heat_of(here) is Heat.HOT:
+                    return hot
+                warm = warm or hot
+        return warm
+
+    def _ways(
+        self, start: _Run, leads_on: Callable[[Function, bool], bool]
+    ) -> Iterator[tuple[Function, tuple[cst.BaseExpression, ...], Hot | None]]:
+        """Yield the functions that run a function on some conditions, itself first, each with the calls that
+        lead from it; and the loops that calls of one stand in, if they do something on the device.
+
+        A function that ``leads_on`` says leads nowhere is passed over. A way by what changes or stores a
+        model, which is mostly done once, is taken where there is no other.
+        """
         seen: set[_Run] = {start}
         waiting: deque[_Way] = deque([(start, ())])
         at_last: deque[_Way] = deque()
-        warm: Hot | None = None
         while waiting or at_last:
             (current, streaming, conditions), path = (waiting or at_last).popleft()
-            reason = self._every_step(current)
-            if reason is not None:
-                return Hot(current, path, reason)
+            yield current, path, None
             if transforms_sample(self.module, current):
                 continue
             for step, place in self._run_from(current, streaming):
@@ -695,19 +723,61 @@ class Places(Part):
                     continue
                 onward = path if step is current else (step, *path)
                 if here is not None:
-                    hot = Hot(here.loop, onward, here.reason)
-                    if self._heat_of(here) is Heat.HOT:
-                        return hot
-                    warm = warm or hot
+                    yield current, onward, here
                 if outer is not None:
                     function, streams, before = self._run_of(place, outer)
                     passed_on = self._passed_on(step, current, conditions, outer)
                     key = function, streams, (*before, *passed_on, *self._chosen(step, current))
                     if key not in seen:
                         seen.add(key)
-                        if self._may_be_hot(outer, key[1]):
+                        if leads_on(outer, key[1]):
                             (at_last if _administers(outer) else waiting).append((key, onward))
-        return warm
+
+    # ------------------------------------------------------------------ what others call
+
+    @remembered
+    def offered(self, node: cst.CSTNode) -> Hot | None:
+        """Return the function by which code out of sight runs ``node`` as often as it likes, if any."""
+        _, function = self._hot_here(node)
+        if function is None or self.hot(node) is not None or phase(self.module, node) in _NO_STEP:
+            return None
+        for current, path, here in self._ways(self._run_of(node, function), self._may_be_offered):
+            if here is None and self._is_offered(current):
+                assert isinstance(current, cst.FunctionDef)
+                return Hot(current, path, Reason(Cause.CALLERS, current.name.value))
+        return None
+
+    @solved(False)
+    def _may_be_offered(self, function: Function, streaming: bool) -> bool:
+        """Return whether some way leads to a function from one that is offered, on whichever conditions."""
+        return self._is_offered(function) or any(
+            outer is not None and self._may_be_offered(outer, self._streams(place, outer))
+            for _, place in self._run_from(function, streaming)
+            for _, outer in (self._hot_here(place),)
+        )
+
+    @remembered
+    def _is_offered(self, function: Function) -> bool:
+        """Return whether a function is there for code out of sight to call with tensors: nothing in sight
+        calls it, but for tests and the like, and nothing is given it to run.
+
+        What runs a model or trains one is a program, or a part of one, and says itself how often it does.
+        """
+        if not isinstance(function, cst.FunctionDef) or self.module.function(function) is not None:
+            return False
+        if not may_be_offered(function) or self._tests(function) or runs_once(self.module, function):
+            return False
+        if phase(self.module, function.body) in _NO_STEP or transforms_sample(self.module, function):
+            return False
+        work = self._work_of(function)
+        if work.heat is Heat.HOT or work.starts or work.steps or work.batches:
+            return False
+        if self.main_guarded(function.body) or self.module.inference.callgraph.references(function):
+            return False
+        return all(
+            context(self.module, place) in COLD or self.module.function(place) is function
+            for _, place in self._run_from(function, False)
+        )
 
     @solved(False)
     def _may_be_hot(self, function: Function, streaming: bool) -> bool:
@@ -1213,6 +1283,24 @@ def _administers(function: Function) -> bool:
 def _is_something(value: Value) -> bool:
     """Return whether a value is known not to be None."""
     return not value.alternatives and value.kind not in (Kind.UNKNOWN, Kind.NONE)
+
+
+def may_be_offered(function: cst.FunctionDef) -> bool:
+    """Return whether code out of sight may call a function with tensors, again and again, going by names:
+    a cheap question.
+
+    What Python calls for itself, to print an object or to compare it, is for no step; nor is what gets a
+    model or a loader, what prepares or resets something, and what stores or shows something.
+    """
+    name = function.name.value
+    if name.startswith("__"):
+        return name == "__call__"
+    if begins(name, Role.BEGINNING, Role.CLEARING, Role.SAVING, Role.LOADING, Role.DRAWING):
+        return False
+    return not any(
+        names_model(each.name.value) or names_loader(each.name.value)
+        for each in all_parameters(function.params)
+    )
 
 
 def _is_main_test(guard: Guard) -> bool:

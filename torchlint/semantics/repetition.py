@@ -61,6 +61,11 @@ def may_repeat(module: Module, node: cst.CSTNode) -> bool:
     return Repetition.of(module).may_repeat(node)
 
 
+def may_recur(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether a node can run again and again for this file or for code out of sight: as cheap."""
+    return _Recurrence.of(module).may_repeat(node)
+
+
 class Repetition(Part):
     """Whether the places of one file can be run again and again, going by names alone.
 
@@ -310,6 +315,14 @@ class Repetition(Part):
         return frozenset(each.attr.value for each in attributes if not self.tree.is_called(each))
 
 
+class _Recurrence(Repetition):
+    """The same, where what nothing in the file calls may be called by code out of sight."""
+
+    def _run_unseen(self, function: cst.FunctionDef, scope: Scope) -> bool:
+        called = scope.kind is not ScopeKind.CLASS and function.name.value in self.tree.calls_by_name
+        return (not called and places.may_be_offered(function)) or super()._run_unseen(function, scope)
+
+
 # --- how often ----------------------------------------------------------------------------------------------
 
 _RUNS_MODEL = frozenset({Cause.MODULE_CALL, Cause.MODULE_METHOD, Cause.GIVEN_MODEL})
@@ -321,6 +334,29 @@ def frequency(module: Module, node: cst.CSTNode) -> Frequency:
     A function that is defined, or its name there, runs as often as it is called.
     """
     return Frequencies.of(module).frequency(_defined(module, node))
+
+
+def seldom(module: Module, node: cst.CSTNode) -> str | None:
+    """Return why a place that is said to wait is not seen to do so at every step, in a few words; None if it
+    is.
+    """
+    hot = places.hot(module, node)
+    if hot is None:
+        return "how often it runs is up to its callers" if places.offered(module, node) is not None else None
+    if any(sums_up_metric(module, place) for place in hot.path):
+        return "computes a metric from what it collected"
+    return None
+
+
+def sums_up_metric(module: Module, place: cst.CSTNode) -> bool:
+    """Return whether a metric is computed at a place from what it collected: once, at the end of an
+    evaluation.
+    """
+    function = module.function(place)
+    if not isinstance(function, cst.FunctionDef) or function.name.value not in ("compute", "_compute"):
+        return False
+    owner = module.classes.owner(function)
+    return owner is not None and any("Metric" in (last_name(base.value) or "") for base in owner.bases)
 
 
 def _defined(module: Module, node: cst.CSTNode) -> cst.CSTNode:

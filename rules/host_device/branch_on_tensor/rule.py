@@ -12,7 +12,7 @@ from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.sources import Path, Through, some, traced
 from torchlint.semantics.spellings import is_none, positional
@@ -124,7 +124,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not may_repeat(module, node) or not accelerated(module):
+    if not may_recur(module, node) or not accelerated(module):
         return
     if isinstance(node, cst.Call):
         yield from _call_that_decides(module, node)

@@ -16,7 +16,7 @@ from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.sinks import verdicts
 from torchlint.semantics.sources import Path, Source, Through, onward, some, traced
 from torchlint.semantics.spellings import last_name
@@ -40,7 +40,7 @@ from ..selections import (
 )
 from ..stakes import BESIDE, in_row, inherent, slight, unspared
 from ..suppression import SUPPRESSION, first_wait, suppression
-from ..waits import after_a_wait, before_a_wait, waiting_place
+from ..waits import after_a_wait, before_a_wait, waiting_place, within_a_wait
 
 
 @rule(
@@ -115,10 +115,13 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not may_repeat(module, node) or not accelerated(module) or not shape_wait(module, node):
+    if not may_recur(module, node) or not accelerated(module) or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
-    if hot is None or _stands_in_row(module, node) or graph_break(module, node):
+    if hot is None or graph_break(module, node):
+        return
+    row = BESIDE if _stands_in_row(module, node) else None
+    if row is not None and within_a_wait(module, node):
         return
     related = trail(hot)
     loop = suppression(module, node)
@@ -126,7 +129,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         if first_wait(module, loop) is node:
             yield Finding(node, f"{_waits(node)} {when(module, hot)}", related=related, remedy=SUPPRESSION)
         return
-    beside = slight(module, node, BESIDE) if beside_staying_wait(module, node, hot) else None
+    beside = slight(module, node, BESIDE) if row is None and beside_staying_wait(module, node, hot) else row
     if isinstance(node, cst.Call):
         name, message = last_name(node.func) or "", _waits(node)
         remedy, little = as_spelt(module, node, _sized_beforehand(node)), None
@@ -147,7 +150,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         elif name not in SIZED_BEFOREHAND:
             # The size has been computed on the device.
             little = slight(module, node, "the size is computed on the device")
-        little = little or beside or unspared(module, hot, remedy)
+        little = row or little or beside or unspared(module, hot, remedy)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, slight=little)
         return
     assigned = _assigned(module, node)
@@ -168,7 +171,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         little = _little(module, node, found)
         if Fate.KEPT in found and _never_changes(module, mask):
             remedy, little = _SAME_PLACES, None
-        little = little or beside or unspared(module, hot, remedy)
+        little = row or little or beside or unspared(module, hot, remedy)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, slight=little)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = f"assigning a tensor through a mask synchronizes with the device {when(module, hot)}"
@@ -180,14 +183,15 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
             remedy = _SAME_PLACES
         elif has_rows(module, node, assigned):
             remedy = _scattered(module, node, assigned)
-        little = slight(module, node, "the selection guards or spares a computation") if chosen else beside
+        spares = slight(module, node, "the selection guards or spares a computation") if chosen else beside
+        little = row or spares
         yield Finding(node, message, related=related, remedy=remedy, slight=little)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
         often = f"{when(module, hot)} (torch < 1.10)"
         message = f"assigning a number through a mask synchronizes with the device {often}"
         fix = _masked_fill(module, node, assigned)
         remedy = _chosen(module, node, inline(module, assigned))
-        yield Finding(node, message, fix, severity=NOTE, related=related, remedy=remedy)
+        yield Finding(node, message, fix, severity=NOTE, related=related, remedy=remedy, slight=row)
 
 
 def _waits(node: cst.Call | cst.Subscript) -> str:
@@ -211,7 +215,7 @@ def _never_changes(module: Module, mask: cst.BaseExpression) -> bool:
 
 
 def _stands_in_row(module: Module, node: cst.Call | cst.Subscript) -> bool:
-    """Return whether a wait next to another is not told of: in servers only if it reads one more number."""
+    """Return whether a wait next to another costs little: in servers only if it reads one more number."""
     if in_row(module, node):
         return True
     if isinstance(node, cst.Subscript):

@@ -11,7 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.places import Hot
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.sources import every
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import MOVING_METHODS
@@ -25,6 +25,7 @@ from ..remedies import as_spelt, in_forward, inline
 from ..sending import (
     COMPUTED,
     async_helper,
+    beside,
     computed_from_kernels,
     goes_on,
     is_input,
@@ -116,7 +117,7 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     - [CUDA runtime: synchronization behavior of copies](https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html)
     - [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
     """
-    if not may_repeat(module, node):
+    if not may_recur(module, node):
         return
     if isinstance(node, cst.Subscript):
         yield from _indexed(module, node)
@@ -149,7 +150,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
         pinned = " from pinned memory" if memory is Memory.PINNED else ""
         message = f"this host-to-device copy{pinned} blocks the host {often(hot)}"
         if computed_from_kernels(module, source):
-            yield Finding(node, message, related=trail(hot), remedy=COMPUTED)
+            row = beside(module, node)
+            yield Finding(node, message, related=trail(hot), remedy=COMPUTED, slight=row)
             return
         fix, remedy = sent_ahead(module, node, source), _REMEDY
         if typed_like := copied_like(module, node):
@@ -169,7 +171,7 @@ def _little(module: Module, node: cst.Call, source: cst.BaseExpression, hot: Hot
         why = "the input has to be copied"
     elif beside_staying_wait(module, node, hot):
         why = BESIDE
-    return slight_wait(module, node, why)
+    return beside(module, node) or slight_wait(module, node, why)
 
 
 _DRAWN = "Draw the numbers on the device: `torch.randn(…, device=…)`, `torch.rand(…, device=…)`"
@@ -186,7 +188,7 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         remedy = f"Copy without blocking: `{copy}`"
         if every(of_numbers(module, stored)):
             remedy = "Compute the constant with `math`, and assign the number itself"
-        yield Finding(stored, message, related=trail(hot), remedy=remedy)
+        yield Finding(stored, message, related=trail(hot), remedy=remedy, slight=beside(module, node))
         return
     index = listed_indices(module, node)
     what = "this list of indices" if index is not None else "this index in host memory"
@@ -199,7 +201,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         return
     message = f"{what} requires a blocking host-to-device copy {often(hot)}"
     remedy = _made_once(module, index, hot) if listed else _made_there(module, index)
-    little = slight_wait(module, node, BESIDE if beside_staying_wait(module, node, hot) else None)
+    why = BESIDE if beside_staying_wait(module, node, hot) else None
+    little = beside(module, node) or slight_wait(module, node, why)
     yield Finding(index, message, related=trail(hot), remedy=as_spelt(module, node, remedy), slight=little)
 
 

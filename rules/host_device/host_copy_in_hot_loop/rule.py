@@ -30,7 +30,7 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.synchronisation import HOST_COPIES, host_copy, refuses_device
 from torchlint.semantics.usage import feeds_host_engine, handed_to
@@ -58,8 +58,8 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import returns_to_device, still_on_host
-from ..stakes import BESIDE, NEEDED, RESULTS, unspared
-from ..waits import after_a_decision, after_a_guard, waiting_place
+from ..stakes import BESIDE, NEEDED, RESULTS, behind_wait, unspared
+from ..waits import waiting_place
 from .arrays import leaves_torch, shared_with_processes, stored_by_writer
 from .collection import collect_on_device
 
@@ -135,19 +135,20 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers)
     """
     # Where a tensor goes may be for callers of callers to say: whether anybody waits there is asked first.
-    hot = waiting_place(module, call) if may_repeat(module, call) else None
+    hot = waiting_place(module, call) if may_recur(module, call) else None
     tensor = host_copy(module, call) if hot is not None else None
     if tensor is None or hot is None or offloads(module, call) or gives_gradient(module, call):
         return
-    if after_a_decision(module, call) or after_a_guard(module, call) or returns_to_device(module, call):
+    if returns_to_device(module, call):
         return
+    row = behind_wait(module, call, guards=True)
     what = called(module, call)
     if refuses_device(module, call):
         message = f"`{what}` raises a `TypeError` for device tensors; call `.cpu()` after the loop"
     else:
         message = f"`{what}` blocks on a device-to-host copy {when(module, hot)}"
     if handed_to(module, call, packs_sequences):
-        little = slight_wait(module, call, "packing needs the lengths on the host")
+        little = row or slight_wait(module, call, "packing needs the lengths on the host")
         remedy = LENGTHS_FOR_PACKING
         yield Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, slight=little)
         return
@@ -199,7 +200,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         severity=severity,
         related=trail(hot),
         remedy=as_spelt(module, call, remedy),
-        slight=little,
+        slight=row or little,
     )
 
 

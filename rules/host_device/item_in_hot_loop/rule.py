@@ -20,7 +20,7 @@ from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
@@ -54,9 +54,9 @@ from ..remedies import (
     without_graph,
 )
 from ..roundtrips import still_on_host
-from ..stakes import BESIDE, DECIDES, NEEDED, ON_BAR, RESULTS, in_server, unspared
+from ..stakes import BESIDE, DECIDES, NEEDED, ON_BAR, RESULTS, behind_wait, in_server, unspared
 from ..suppression import SUPPRESSION, first_wait, suppression
-from ..waits import after_a_decision, waiting_place
+from ..waits import waiting_place
 from .accumulation import holds_arrays, is_logged, keep_on_device, log_tensor
 
 
@@ -168,9 +168,9 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     if isinstance(call, cst.Subscript):
         yield from _indexed(module, call)
         return
-    tensor = conversion(module, call) if may_repeat(module, call) else None
+    tensor = conversion(module, call) if may_recur(module, call) else None
     hot = waiting_place(module, call) if tensor is not None else None
-    if tensor is None or hot is None or after_a_decision(module, call) or graph_break(module, call):
+    if tensor is None or hot is None or graph_break(module, call):
         return
     message = f"`{called(module, call)}` synchronizes with the device {when(module, hot)}"
     loop = suppression(module, call)
@@ -209,7 +209,7 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
             why = ON_BAR
         elif fix is None and in_forward(hot) and only_recorded(module, call):
             why = "the forward pass returns numbers"
-    little = slight_wait(module, call, why)
+    little = behind_wait(module, call) or slight_wait(module, call, why)
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
     if need is Need.DECISION and not in_server(module, call):
         # What ends a decoding loop is read anyway.
@@ -226,15 +226,15 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
 def _wanted(module: Module, call: cst.Call, message: str, hot: Hot, remedy: str) -> Finding:
     """Return the finding of a number that the program needs on the host."""
-    little = slight_wait(module, call, NEEDED)
+    little = behind_wait(module, call) or slight_wait(module, call, NEEDED)
     return Finding(call, message, severity=NOTE, related=trail(hot), remedy=remedy, slight=little)
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     """Yield a list that is indexed with a tensor on the device, which Python asks for a number."""
-    tensor = listed_by(module, node) if may_repeat(module, node) else None
+    tensor = listed_by(module, node) if may_recur(module, node) else None
     hot = waiting_place(module, node) if tensor is not None else None
-    if tensor is None or hot is None or after_a_decision(module, node) or graph_break(module, node):
+    if tensor is None or hot is None or graph_break(module, node):
         return
     items = gone_through(module, tensor)
     indices = "all indices" if items is None else f"`{tight(module, items)}.tolist()`"
@@ -243,7 +243,8 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
         f"indexing a list with a tensor synchronizes with the device {when(module, hot)}",
         related=trail(hot),
         remedy=as_spelt(module, node, f"Read {indices} at once before the loop"),
-        slight=slight_wait(module, node, BESIDE if beside_staying_wait(module, node, hot) else None),
+        slight=behind_wait(module, node)
+        or slight_wait(module, node, BESIDE if beside_staying_wait(module, node, hot) else None),
     )
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 
 from ..neighbours import beside_staying_wait
 from ..purpose import slight_wait
@@ -21,7 +21,7 @@ from ..scalars import (
     sent_each_step,
     sent_scalar,
 )
-from ..sending import place_of_sending
+from ..sending import beside, place_of_sending
 from ..stakes import BESIDE
 
 
@@ -90,14 +90,14 @@ def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [torch.full](https://docs.pytorch.org/docs/stable/generated/torch.full.html)
     """
-    if not may_repeat(module, node):
+    if not may_recur(module, node):
         return
     if chosen_number(module, node) and (hot := place_of_sending(module, node)) is not None:
         message = f"`torch.where` synchronizes with the device to copy this number {when(module, hot)}"
         number = inline(module, node.args[0].value) if node.args else "…"
         remedy = as_spelt(module, node, f"Pass the number itself: `torch.where(…, …, {number})`")
         related = trail(hot)
-        yield Finding(node, message, related=related, remedy=remedy)
+        yield Finding(node, message, related=related, remedy=remedy, slight=beside(module, node))
         return
     sent = sent_scalar(module, node)
     hot = sent_each_step(module, sent) if sent is not None else None
@@ -112,5 +112,6 @@ def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
         filled_on_device(module, sent),
         related=trail(hot),
         remedy=as_spelt(module, node, remedy),
-        slight=slight_wait(module, node, BESIDE if beside_staying_wait(module, node, hot) else None),
+        slight=beside(module, node)
+        or slight_wait(module, node, BESIDE if beside_staying_wait(module, node, hot) else None),
     )

@@ -9,12 +9,12 @@ import libcst as cst
 from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.repetition import may_repeat
+from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.spellings import last_name
 
 from ..remedies import as_spelt, callee, inline, tight
-from ..stakes import in_row
-from ..waits import after_a_guard, waiting_place
+from ..stakes import BESIDE, behind_wait, in_row
+from ..waits import waiting_place, within_a_wait
 from .elements import (
     READERS,
     ReadOneByOne,
@@ -108,8 +108,9 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
         yield scalar
         return
     read = read_one_by_one(module, call)
-    if read is None or after_a_guard(module, call):
+    if read is None:
         return
+    row = behind_wait(module, call, guards=True)
     name, builtin = callee(module, call), read.name.startswith("builtins.")
     hot = waiting_place(module, call)
     if hot is not None and not builtin:
@@ -118,17 +119,15 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
         if read.refused:
             message = f"`{name}` raises an error for tensors on the device; stack them and copy once"
         fix, related = stacked(module, read), trail(hot)
-        yield Finding(
-            call, message, fix, related=related, remedy=as_spelt(module, call, _joined(module, read))
-        )
+        remedy = as_spelt(module, call, _joined(module, read))
+        yield Finding(call, message, fix, related=related, remedy=remedy, slight=row)
     elif hot is None and (made := made_step_by_step(module, read.items)) is not None:
         message = f"`{name}` synchronizes with the device for each tensor that the loop has collected"
         if read.refused:
             message = f"`{name}` raises an error for tensors on the device; stack them and copy once"
         fix, related = stacked(module, read), trail(made)
-        yield Finding(
-            call, message, fix, related=related, remedy=as_spelt(module, call, _joined(module, read))
-        )
+        remedy = as_spelt(module, call, _joined(module, read))
+        yield Finding(call, message, fix, related=related, remedy=remedy, slight=row)
 
 
 def _joined(module: Module, read: ReadOneByOne) -> str:
@@ -140,7 +139,7 @@ def _joined(module: Module, read: ReadOneByOne) -> str:
 
 def _read_scalar(module: Module, call: cst.Call) -> Finding | None:
     """Return a device scalar that is filled in, or given for a number."""
-    if not may_repeat(module, call):
+    if not may_recur(module, call):
         return None
     value, parameter = filled_in(module, call), ""
     if value is None:
@@ -148,13 +147,14 @@ def _read_scalar(module: Module, call: cst.Call) -> Finding | None:
         if taken is None:
             return None
         parameter, value = taken
-    hot = waiting_place(module, call)
-    if hot is None or in_row(module, call):
+    hot, row = waiting_place(module, call), in_row(module, call)
+    if hot is None or (row and within_a_wait(module, call)):
         return None
     read = f"`{parameter}`" if parameter else "the fill value"
     message = f"`{callee(module, call)}` synchronizes with the device to read {read} {when(module, hot)}"
     remedy = _multiplied(module, parameter, value) if parameter else _expanded(module, call, value)
-    return Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy))
+    little = BESIDE if row else None
+    return Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy), slight=little)
 
 
 def _expanded(module: Module, call: cst.Call, scalar: cst.BaseExpression) -> str:

@@ -202,4 +202,6 @@ def tensor_streams_differ(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
         return [found["torch"], *found.get("cuda", ())]
 
     one, other = states(ours), states(theirs)
-    return len(one) != len(other) or any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))
+    if len(one) != len(other):
+        return True
+    return any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))  # noqa: TL205

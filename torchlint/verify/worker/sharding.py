@@ -24,7 +24,8 @@ def parameters(root: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
     """
     with _gathered(root):
         found = [(name, value) for name, value in root.named_parameters() if not is_lazy(value)]
-        return [(_plain(name), whole(value.detach()).to("cpu", copy=True)) for name, value in found]
+        wholes = ((name, whole(value.detach())) for name, value in found)
+        return [(_plain(name), value.to("cpu", copy=True)) for name, value in wholes]  # noqa: TL203
 
 
 def whole(tensor: torch.Tensor) -> torch.Tensor:
