@@ -38,8 +38,8 @@ def compare(observed: Mapping[str, Any], folder: Path, *, alone: bool = False) -
     """
     for library, seen in observed["libraries"].items():
         release = observed.get("torch", "unknown").partition("+")[0]
-        ran = sorted({*seen["waited"], *seen["ran"]})
-        said = _said(folder / library, ran, ["--target-torch", release, *(["--no-project"] if alone else [])])
+        files = sorted({*seen["waited"], *seen["ran"]})
+        said = _said(folder / library, files, ["--target-torch", release, *(["--no-project"] if alone else [])])
         for file, rows in seen["waited"].items():
             lines = _lines(folder / library / file)
             for row in rows:
