@@ -1,6 +1,6 @@
 """What it costs to look at whole projects, against the check of the same files one by one.
 
-    python -m benchmarks.projects [--folder FOLDER] [--only timm] [--repetitions 3]
+    python -m benchmarks.projects [--folder FOLDER] [--only timm] [--repetitions 3] [--jobs 1]
 
 The projects are copies of timm and transformers, and a monorepo of accelerate, peft and trl, which import one
 another; each package has a ``pyproject.toml``. Of each project it measures, in fresh processes,
@@ -64,16 +64,20 @@ def _least(usages: Sequence[Usage]) -> dict[str, float]:
     }
 
 
-def measure(tree: Path, repetitions: int) -> dict[str, Any]:
-    """Return what the report says of one project, in which a file is changed."""
+def measure(tree: Path, repetitions: int, jobs: int) -> dict[str, Any]:
+    """Return what the report says of one project, in which a file is changed.
+
+    All files are checked by ``jobs`` processes; of the memory, the largest process counts.
+    """
+    every = [*CHECK, "--jobs", str(jobs)]
     cold: dict[str, list[Usage]] = {"cold": [], "alone": []}
     for _ in range(repetitions):
-        cold["cold"].append(run([*CHECK, str(tree)]))
-        cold["alone"].append(run([*CHECK, "--no-project", str(tree)]))
+        cold["cold"].append(run([*every, str(tree)]))
+        cold["alone"].append(run([*every, "--no-project", str(tree)]))
     file = changing(tree)
     again: dict[str, list[Usage]] = {"warm": [], "one_file": [], "changed": []}
     with tempfile.TemporaryDirectory(prefix="torchlint-projects-") as stores:
-        check = [argument for argument in CHECK if argument != "--no-cache"]
+        check = [argument for argument in every if argument != "--no-cache"]
         check += ["--cache-dir", str(Path(stores, "store"))]
         run([*check, str(tree)])
         for repetition in range(repetitions):
@@ -91,6 +95,7 @@ def measure(tree: Path, repetitions: int) -> dict[str, Any]:
         **found,
         "cold_over_alone": found["cold"]["cpu_seconds"] / found["alone"]["cpu_seconds"],
         "repetitions": repetitions,
+        "jobs": jobs,
     }
 
 
@@ -105,9 +110,12 @@ def measure(tree: Path, repetitions: int) -> dict[str, Any]:
 @click.option("--only", type=click.Choice(list(PROJECTS)), multiple=True, help="Only these projects.")
 @click.option("-r", "--repetitions", type=click.IntRange(1), default=3, show_default=True)
 @click.option(
+    "-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes a check has."
+)
+@click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS, show_default=False
 )
-def main(folder: Path, only: tuple[str, ...], repetitions: int, output: Path) -> None:
+def main(folder: Path, only: tuple[str, ...], repetitions: int, jobs: int, output: Path) -> None:
     """Measure what whole projects cost and write it as JSON; projects left out keep their results."""
     packages = {package.name: package for package in pinned(folder)}
     chosen = only or tuple(PROJECTS)
@@ -119,7 +127,7 @@ def main(folder: Path, only: tuple[str, ...], repetitions: int, output: Path) ->
     for project in chosen:
         with tempfile.TemporaryDirectory(prefix="torchlint-projects-") as temporary:
             trees = {name: packages[name].folder for name in PROJECTS[project]}
-            found = measure(lay_out(Path(temporary), trees), repetitions)
+            found = measure(lay_out(Path(temporary), trees), repetitions, jobs)
         results[project] = {**found, "machine": machine()}
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")

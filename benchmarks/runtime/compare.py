@@ -39,7 +39,8 @@ def compare(observed: Mapping[str, Any], folder: Path, *, alone: bool = False) -
     for library, seen in observed["libraries"].items():
         release = observed.get("torch", "unknown").partition("+")[0]
         files = sorted({*seen["waited"], *seen["ran"]})
-        said = _said(folder / library, files, ["--target-torch", release, *(["--no-project"] if alone else [])])
+        how = ["--target-torch", release, *(["--no-project"] if alone else [])]
+        said = _said(folder / library, files, how)
         for file, rows in seen["waited"].items():
             lines = _lines(folder / library / file)
             for row in rows:

@@ -45,10 +45,10 @@ def test_a_file_changes_before_each_check_that_is_about_a_change(
 
     usage = speed.run(["-c", "pass"])
     monkeypatch.setattr(projects, "run", watched)
-    found = projects.measure(tmp_path, 1)
+    found = projects.measure(tmp_path, 1, 1)
     cold, alone, first, warm, one_file, changed = runs
     assert "--no-cache" in cold[0] and "--no-project" not in cold[0]
-    assert alone[0] == [*speed.CHECK, "--no-project", str(tmp_path)]
+    assert alone[0] == [*speed.CHECK, "--jobs", "1", "--no-project", str(tmp_path)]
     assert first[0] == warm[0] == changed[0] and "--no-cache" not in warm[0] and "--cache-dir" in warm[0]
     assert one_file[0][-1] == str(tmp_path / "b.py")
     assert [lines for _, lines in runs] == [1, 1, 1, 1, 2, 3]
