@@ -2134,14 +2134,14 @@ class Inference:
     @remembered
     def _storing(self, registry: cst.ClassDef) -> tuple[cst.FunctionDef, ...]:
         """Return the methods that put a variable under a key of an attribute, ``self.entries[name] = cls``,
-        or hand one to a method that does.
+        or of the object itself, which is a dict then, or hand one to a method that does.
         """
         found: dict[cst.FunctionDef, None] = {}
         for assign in self.tree.nodes_within(registry, cst.Assign):
             match assign:
                 case cst.Assign(
-                    targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Attribute()))], value=cst.Name()
-                ):
+                    targets=[cst.AssignTarget(target=cst.Subscript(value=owner))], value=cst.Name()
+                ) if isinstance(owner, cst.Attribute) or self.classes.instance_class(owner) is registry:
                     function = self.tree.enclosing(assign, cst.FunctionDef)
                     found.update({function: None} if isinstance(function, cst.FunctionDef) else {})
                 case _:
