@@ -108,6 +108,7 @@ _PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
 _CALLED = frozenset({Kind.CLASS, Kind.FUNCTION, Kind.MODULE, Kind.OBJECT})
 """What is put into a list to be called, or to have its methods called."""
+_INSTANCES = frozenset({Kind.OBJECT, Kind.MODULE, Kind.DATASET, Kind.SAMPLER})
 _OF_ANYTHING = {"ndim": NUMBER, "shape": SHAPE}
 """What these attributes are of whatever has them, so that it need not be computed."""
 
@@ -1217,6 +1218,9 @@ class Inference:
         result = self.attribute(base, attr, node)
         if result.constant is not MISSING and self._is_chosen(base, attr, node.value):
             result = result._replace(constant=MISSING, literal=False)
+        elif base.kind in _INSTANCES and base.origin is None:
+            # What the class has, or its constructor sets, an heir or whoever holds the object may replace.
+            result = without_constants(result)
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
             later = self.clues.by_name(attr, node)
