@@ -1027,7 +1027,7 @@ class Inference:
         home = self.link.home(definition) if self.tree.is_elsewhere(definition) else self
         return not self.link.shows_users(home, definition.name.value)
 
-    def constant_in_sight(self, node: cst.BaseExpression) -> object:
+    def constant_in_sight(self, node: cst.CSTNode) -> object:
         """Return the constant that an expression is; of a parameter, the one that all calls in sight pass."""
         bindings = self.names.bindings(node)
         if not bindings or any(not isinstance(binding.node, cst.Param) for binding in bindings):
