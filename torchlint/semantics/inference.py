@@ -72,6 +72,7 @@ from torchlint.semantics.values import (
     STRING,
     TENSOR,
     UNKNOWN,
+    Definition,
     Device,
     Graph,
     Kind,
@@ -108,6 +109,7 @@ _PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
 _CALLED = frozenset({Kind.CLASS, Kind.FUNCTION, Kind.MODULE, Kind.OBJECT})
 """What is put into a list to be called, or to have its methods called."""
+_INSTANCES = frozenset({Kind.OBJECT, Kind.MODULE, Kind.DATASET, Kind.SAMPLER})
 _OF_ANYTHING = {"ndim": NUMBER, "shape": SHAPE}
 """What these attributes are of whatever has them, so that it need not be computed."""
 
@@ -1025,7 +1027,8 @@ class Inference:
         if declared is not None and declared.host and self._called_variously(function) and not named:
             return declared
         passed = self._passed(function, binding.name, param)
-        passed = passed if passed is None else without_constants(passed)
+        if passed is not None and self._has_other_users(self.classes.owner(function) or function):
+            passed = without_constants(passed)
         agreed = self._agreed(declared, passed, named)
         if agreed is not None:
             return agreed
@@ -1046,7 +1049,14 @@ class Inference:
             return BOOL
         return passed if passed is not None else UNKNOWN
 
-    def constant_in_sight(self, node: cst.BaseExpression) -> object:
+    def _has_other_users(self, definition: Definition | None) -> bool:
+        """Return whether code that the project does not show may use a function or class."""
+        if self.link is None or not isinstance(definition, (cst.FunctionDef, cst.ClassDef)):
+            return True
+        home = self.link.home(definition) if self.tree.is_elsewhere(definition) else self
+        return not self.link.shows_users(home, definition.name.value)
+
+    def constant_in_sight(self, node: cst.CSTNode) -> object:
         """Return the constant that an expression is; of a parameter, the one that all calls in sight pass."""
         bindings = self.names.bindings(node)
         if not bindings or any(not isinstance(binding.node, cst.Param) for binding in bindings):
@@ -1246,6 +1256,9 @@ class Inference:
         result = self.attribute(base, attr, node)
         if result.constant is not MISSING and self._is_chosen(base, attr, node.value):
             result = result._replace(constant=MISSING, literal=False)
+        elif base.kind in _INSTANCES and base.origin is None and self._has_other_users(base.definition):
+            # What the class has, or its constructor sets, an heir or whoever holds the object may replace.
+            result = without_constants(result)
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
             later = self.clues.by_name(attr, node)

@@ -480,7 +480,7 @@ def without_constants(value: Value) -> Value:
     if plain or value is BOTTOM:
         return value
     return value._replace(
-        constant=MISSING,
+        constant=value.constant if value.kind is Kind.STRING else MISSING,
         item=None if value.item is None else without_constants(value.item),
         elements=None if value.elements is None else tuple(map(without_constants, value.elements)),
         fields=tuple((name, without_constants(held)) for name, held in value.fields),
