@@ -86,7 +86,7 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
         "TL201": 1,
         "TL203": 1,
         "TL205": 1,
-        "TL206": 1,
+        "TL206": 2,
         "TL301": 1,
         "TL303": 2,
         "TL401": 2,
