@@ -78,7 +78,8 @@ def project(editor: Editor) -> Iterator[Path]:
 
 
 def codes(found: Any) -> list[str]:
-    return [item.code for item in found]
+    """The codes of what is shown by default."""
+    return [item.code for item in found if item.data["impact"] != "low"]
 
 
 def open_file(editor: Editor, path: Path) -> str:
