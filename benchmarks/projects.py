@@ -5,8 +5,8 @@
 The projects are copies of timm and transformers, and a monorepo of accelerate, peft and trl, which import one
 another; each package has a ``pyproject.toml``. Of each project it measures, in fresh processes,
 
-* ``cold`` and ``alone``: a check without a cache, with the project and with ``--no-project``, interleaved,
-  and the peak memory of either;
+* ``cold`` and ``alone``: the first check, with an empty cache, with the project and with ``--no-project``,
+  interleaved, and the peak memory of either;
 * ``warm``: a check in which nothing has changed since the last run;
 * ``one_file``: a check of one file alone that has changed since the last run, which nothing else has;
 * ``changed``: a check of everything after that file has changed.
@@ -41,6 +41,10 @@ PROJECTS: Mapping[str, tuple[str, ...]] = {
 """The projects by name, with the packages of the corpus that they are made of."""
 
 
+KINDS = ("cold", "alone", "warm", "one_file", "changed")
+"""What is measured of each project, in this order."""
+
+
 def lay_out(folder: Path, packages: Mapping[str, Path]) -> Path:
     """Copy packages into a folder, each with metadata of its own."""
     for name, tree in packages.items():
@@ -69,24 +73,25 @@ def measure(tree: Path, repetitions: int, jobs: int) -> dict[str, Any]:
 
     All files are checked by ``jobs`` processes; of the memory, the largest process counts.
     """
-    every = [*CHECK, "--jobs", str(jobs)]
-    cold: dict[str, list[Usage]] = {"cold": [], "alone": []}
-    for _ in range(repetitions):
-        cold["cold"].append(run([*every, str(tree)]))
-        cold["alone"].append(run([*every, "--no-project", str(tree)]))
+    check = [
+        *(argument for argument in CHECK if argument != "--no-cache"),
+        "--jobs",
+        str(jobs),
+        "--cache-dir",
+    ]
     file = changing(tree)
-    again: dict[str, list[Usage]] = {"warm": [], "one_file": [], "changed": []}
+    usages: dict[str, list[Usage]] = {kind: [] for kind in KINDS}
     with tempfile.TemporaryDirectory(prefix="torchlint-projects-") as stores:
-        check = [argument for argument in every if argument != "--no-cache"]
-        check += ["--cache-dir", str(Path(stores, "store"))]
-        run([*check, str(tree)])
         for repetition in range(repetitions):
-            again["warm"].append(run([*check, str(tree)]))
+            store = str(Path(stores, f"store_{repetition}"))
+            usages["cold"].append(run([*check, store, str(tree)]))
+            usages["alone"].append(run([*check, f"{store}_alone", "--no-project", str(tree)]))
+            usages["warm"].append(run([*check, store, str(tree)]))
             for kind, asked in (("one_file", file), ("changed", tree)):
                 with file.open("a", encoding="utf-8") as text:
                     text.write(f"# {kind} {repetition}\n")
-                again[kind].append(run([*check, str(asked)]))
-    found: dict[str, Any] = {kind: _least(usages) for kind, usages in (cold | again).items()}
+                usages[kind].append(run([*check, store, str(asked)]))
+    found: dict[str, Any] = {kind: _least(each) for kind, each in usages.items()}
     files = list(tree.rglob("*.py"))
     return {
         "files": len(files),
