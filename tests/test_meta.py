@@ -409,7 +409,9 @@ def test_nothing_is_left_for_later(project_files: list[Path]) -> None:
 
 
 def test_torchlint_on_itself_is_clean() -> None:
-    """Each file by itself: `make lint` checks them as a project, which takes several times as long."""
+    """Each file by itself: `make lint` checks them as a project, which takes several times as long, and shows
+    what calls the functions that seem to be for others here.
+    """
     checked = ["setup.py", "torchlint", "rules", "tests", "benchmarks"]
     run = subprocess.run(
         [sys.executable, "-m", "torchlint", "check", "--no-project", *checked],
@@ -418,4 +420,5 @@ def test_torchlint_on_itself_is_clean() -> None:
         text=True,
         check=False,
     )
-    assert (run.returncode, run.stdout) == (0, "All checks passed!\n")
+    low = "2 findings of low impact are not shown; `--impact low` shows them.\n"
+    assert (run.returncode, run.stdout) == (0, f"All checks passed!\n{low}")

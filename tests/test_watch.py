@@ -148,7 +148,7 @@ def test_what_another_file_says_is_followed(monkeypatch: pytest.MonkeyPatch, ask
         write("src/a.py", CALLER),
         (Path.cwd() / "src/a.py").unlink,
         write("src/c.py", CALLER),
-        args=("--select", "TL202", "--impact", "low", "--output-format", "concise", *asked),
+        args=("--select", "TL202", "--output-format", "concise", *asked),
     )
     assert reports(result) == [["src/b.py"], [], ["src/b.py"], [], ["src/b.py"]]
 

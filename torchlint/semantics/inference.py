@@ -1905,15 +1905,22 @@ class Inference:
 
     def _stored(self, node: cst.Subscript) -> Value:
         """Return the value of ``d[key]`` where the file stores something under the same spelling."""
-        spelt = self.tree.source(node)
-        stores = self._subscript_stores.get(spelt, ())
+        spelt, stores = self.tree.source(node), self._stores_to(node)
         values = [assign.value for assign in stores]
         return solid(self._joined(f"stored {spelt}", stores[0], values, self.value)) if stores else UNKNOWN
 
+    def _stores_to(self, node: cst.Subscript) -> list[cst.Assign]:
+        """Return the assignments to what is spelt like an item; if it is of a variable, in the same scope."""
+        stores = self._subscript_stores.get(self.tree.source(node), [])
+        if not stores or not isinstance(node.value, cst.Name):
+            return stores
+        name = node.value.value
+        scope = self.names.lookup(name, node)
+        return [assign for assign in stores if self.names.lookup(name, assign) is scope]
+
     def _held_or_stored(self, held: Value, node: cst.Subscript) -> Value:
         """Return an item, or what the file puts in its place: ``self.grid[i] = grid.to(x.device)``."""
-        replaced = self.tree.source(node) in self._subscript_stores
-        return join((held, self._stored(node))) if replaced else held
+        return join((held, self._stored(node))) if self._stores_to(node) else held
 
     @cached_property
     def _subscript_stores(self) -> dict[str, list[cst.Assign]]:

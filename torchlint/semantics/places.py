@@ -717,7 +717,7 @@ class Places(Part):
                 continue
             for step, place in self._run_from(current, streaming):
                 here, outer = self._hot_here(place)
-                if here is None and not (outer and self._may_be_hot(outer, self._streams(place, outer))):
+                if here is None and not (outer and leads_on(outer, self._streams(place, outer))):
                     continue
                 if conditions and self._excludes(step, current, conditions):
                     continue

@@ -204,4 +204,4 @@ def tensor_streams_differ(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     one, other = states(ours), states(theirs)
     if len(one) != len(other):
         return True
-    return any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))  # noqa: TL205
+    return any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))

@@ -25,7 +25,7 @@ def parameters(root: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
     with _gathered(root):
         found = [(name, value) for name, value in root.named_parameters() if not is_lazy(value)]
         wholes = ((name, whole(value.detach())) for name, value in found)
-        return [(_plain(name), value.to("cpu", copy=True)) for name, value in wholes]  # noqa: TL203
+        return [(_plain(name), value.to("cpu", copy=True)) for name, value in wholes]
 
 
 def whole(tensor: torch.Tensor) -> torch.Tensor:
