@@ -333,7 +333,29 @@ class Places(Part):
             return False
         if isinstance(loop, cst.For) and has(_target_name(loop.target), Role.STEP):
             return False  # it is a step itself, of which a part is done in pieces
+        if self._carries_on(loop):
+            return False
         return phase(self.module, loop.body) is Phase.EVALUATION or grad(self.module, loop.body) is Grad.OFF
+
+    def _carries_on(self, loop: cst.For | cst.While) -> bool:
+        """Return whether each round runs a model on what the round before has made: a step of a decoding loop,
+        though it may draft several tokens in a loop of its own.
+        """
+        for assignment in self.tree.nodes_within(loop.body, cst.Assign):
+            made = assignment.value
+            if not isinstance(made, cst.Call) or self._holder(assignment) is not loop:
+                continue
+            given = {argument.value.value for argument in made.args if isinstance(argument.value, cst.Name)}
+            kept = {
+                part.value
+                for target in assignment.targets
+                for part in self.tree.descendants(target.target)
+                if isinstance(part, cst.Name)
+            }
+            work = self._work_of_call(made) if given & kept else None
+            if work is not None and work.heat is Heat.HOT:
+                return True
+        return False
 
     @solved(_NO_WORK)
     def _work_of(self, holder: cst.CSTNode) -> _Work:
