@@ -142,7 +142,8 @@ CIRCLES = {
                 print(x.item())
         """,
         *(
-            f"def call{i}(n):\n    show({value})\n"
+            # They save something, since of functions for others the first in the file would be named.
+            f"def call{i}(n):\n    torch.save(n, 'n.pt')\n    show({value})\n"
             for i, value in enumerate(["torch.ones(3).cuda()"] * 14 + ["n + 1"])
         ),
     ),

@@ -338,7 +338,7 @@ class Places(Part):
         return phase(self.module, loop.body) is Phase.EVALUATION or grad(self.module, loop.body) is Grad.OFF
 
     def _carries_on(self, loop: cst.For | cst.While) -> bool:
-        """Return whether each round runs a model on what the round before has made: a step of a decoding loop,
+        """Return whether each round runs a model on what the one before has made: a step of a decoding loop,
         though it may draft several tokens in a loop of its own.
         """
         for assignment in self.tree.nodes_within(loop.body, cst.Assign):
