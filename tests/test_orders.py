@@ -142,9 +142,9 @@ CIRCLES = {
                 print(x.item())
         """,
         *(
-            # They save something, since of functions for others the first in the file would be named.
-            f"def call{i}(n):\n    torch.save(n, 'n.pt')\n    show({value})\n"
-            for i, value in enumerate(["torch.ones(3).cuda()"] * 14 + ["n + 1"])
+            # They are given a model, since of functions for others the first in the file would be named.
+            f"def call{i}(model):\n    show({value})\n"
+            for i, value in enumerate(["torch.ones(3).cuda()"] * 14 + ["model + 1"])
         ),
     ),
     "heirs that define what their base asks for": (
