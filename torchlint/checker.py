@@ -650,6 +650,7 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
 
     The program is only asked for what can still make a difference.
     """
+    from torchlint.messages import SELDOM
     from torchlint.semantics.contexts import context
     from torchlint.semantics.repetition import frequency, seldom
     from torchlint.syntax import ElsewhereError
@@ -663,7 +664,8 @@ def _at_stake(rule: Rule, finding: Finding, module: Module) -> tuple[Impact, Fre
                 seen = frequency(module, finding.node)
                 often = often if seen is Frequency.UNKNOWN else seen
                 if rule.synchronizes and finding.frequency is Frequency.UNKNOWN:
-                    slight = slight or seldom(module, finding.node)
+                    why = None if slight else seldom(module, finding.node)
+                    slight = slight if why is None else SELDOM[why]
             stake = impact.impact(worth, severity, often, None)
             if stake is not Impact.LOW and slight is None:
                 around = context(module, finding.node)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.places import Cause
+from torchlint.semantics.repetition import Seldom
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 
 KEPT_FOR_CALLERS = "in code that is itself deprecated"
 """Why little is gained in what is only kept for its callers."""
+
+SELDOM = {
+    Seldom.FOR_CALLERS: "how often it runs is up to its callers",
+    Seldom.SUMS_UP: "computes a metric from what it collected",
+}
+"""Why little is at stake where something does not run at every step."""
 
 _REASONS = {
     Cause.OPTIMIZER_STEP: "the loop steps the optimizer",

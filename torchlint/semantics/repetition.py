@@ -10,6 +10,7 @@ to be called, how often it runs cannot be told.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from itertools import chain
 
@@ -37,6 +38,16 @@ from torchlint.semantics.places import Cause, Heat
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.serving import is_step, may_serve
 from torchlint.semantics.spellings import last_name, start_of, word_of
+
+
+class Seldom(enum.Enum):
+    """Why a place is not seen to run at every step."""
+
+    FOR_CALLERS = enum.auto()
+    """Code out of sight runs it, as often as it likes."""
+    SUMS_UP = enum.auto()
+    """It computes a metric at the end of an evaluation."""
+
 
 _LOOPS: frozenset[type] = frozenset(LOOPS)
 _BODIES: frozenset[type] = frozenset(FUNCTIONS)
@@ -336,16 +347,12 @@ def frequency(module: Module, node: cst.CSTNode) -> Frequency:
     return Frequencies.of(module).frequency(_defined(module, node))
 
 
-def seldom(module: Module, node: cst.CSTNode) -> str | None:
-    """Return why a place that is said to wait is not seen to do so at every step, in a few words; None if it
-    is.
-    """
+def seldom(module: Module, node: cst.CSTNode) -> Seldom | None:
+    """Return why a place that is said to wait is not seen to do so at every step; None if it is."""
     hot = places.hot(module, node)
     if hot is None:
-        return "how often it runs is up to its callers" if places.offered(module, node) is not None else None
-    if any(sums_up_metric(module, place) for place in hot.path):
-        return "computes a metric from what it collected"
-    return None
+        return Seldom.FOR_CALLERS if places.offered(module, node) is not None else None
+    return Seldom.SUMS_UP if any(sums_up_metric(module, place) for place in hot.path) else None
 
 
 def sums_up_metric(module: Module, place: cst.CSTNode) -> bool:
