@@ -1056,6 +1056,23 @@ class Inference:
         home = self.link.home(definition) if self.tree.is_elsewhere(definition) else self
         return not self.link.shows_users(home, definition.name.value)
 
+    @remembered
+    def _is_replaced(self, definition: Definition | None, attr: str) -> bool:
+        """Return whether the project shows an heir of a class with an attribute of its own in place of one,
+        or code that gives an object another one.
+        """
+        if self.link is None or not isinstance(definition, cst.ClassDef):
+            return False
+        family = self.classes.heirs(definition)
+        if any(heir is not definition and self.classes.has_own(heir, attr) for heir in family):
+            return True
+        homes = (self, *map(self.counterpart, self.link.companions(self, (f".{attr} = ",))))
+        given = ((home, each.target.value) for home in homes for each in home.names.attributes.get(attr, ()))
+        return any(
+            home.classes.instance_class(holder) is None and _may_be_of(home.value(holder), family)
+            for home, holder in given
+        )
+
     def constant_in_sight(self, node: cst.CSTNode) -> object:
         """Return the constant that an expression is; of a parameter, the one that all calls in sight pass."""
         bindings = self.names.bindings(node)
@@ -1256,9 +1273,13 @@ class Inference:
         result = self.attribute(base, attr, node)
         if result.constant is not MISSING and self._is_chosen(base, attr, node.value):
             result = result._replace(constant=MISSING, literal=False)
-        elif base.kind in _INSTANCES and base.origin is None and self._has_other_users(base.definition):
+        elif base.kind in _INSTANCES and base.origin is None:
             # What the class has, or its constructor sets, an heir or whoever holds the object may replace.
-            result = without_constants(result)
+            kind = without_constants(result)
+            if kind != result and (
+                self._has_other_users(base.definition) or self._is_replaced(base.definition, attr)
+            ):
+                result = kind
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
             later = self.clues.by_name(attr, node)
@@ -2398,6 +2419,13 @@ def _with_each(structure: Value, result: Value) -> Value:
         return result if structure.kind is Kind.TENSOR else UNKNOWN
     graph = structure.graph if result.graph is Graph.UNKNOWN else result.graph
     return structure._replace(device=result.device, graph=graph, dtype=result.dtype, constant=MISSING)
+
+
+def _may_be_of(value: Value, family: Collection[cst.ClassDef]) -> bool:
+    """Return whether a value may be an instance of one of some classes."""
+    if value.definition is None:
+        return value.cls is None and value.kind in (Kind.UNKNOWN, Kind.OBJECT, Kind.MODULE)
+    return value.definition in family
 
 
 def _is_vacant(value: Value) -> bool:
