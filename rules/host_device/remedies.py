@@ -98,7 +98,7 @@ FROM_HOST = "Use the tensor that the host has sent: keep it under another name w
 
 READ_TOGETHER = "read it together with other values, in a single copy"
 COPIED_TOGETHER = "copy it together with other results, with one `.cpu()`"
-WITH_OTHERS = f"R{READ_TOGETHER[1:]}"
+WITH_OTHERS = READ_TOGETHER.capitalize()
 """What to do with a value that the host needs at once."""
 DECIDED_ON_HOST = "Decide by a value in host memory, or move the decision off the hot path"
 SAME_MASK = "Compute the indices once if the mask stays the same, or give excluded elements zero weight"

@@ -1007,8 +1007,8 @@ class Inference:
     def parameter(self, binding: Binding) -> Value:
         """Return what a parameter can be, by its annotation, what the project passes, and its use.
 
-        That is no constant, even if all calls in sight pass the same: others may pass another, and what a
-        program leaves to its callers is not for the function to settle. ``constant_in_sight`` tells it.
+        Where others may call the function, that is no constant, even if all calls in sight pass the same.
+        ``constant_in_sight`` tells which one these pass.
         """
         param, function = binding.node, binding.scope.node
         assert isinstance(param, cst.Param) and isinstance(function, (cst.FunctionDef, cst.Lambda))

@@ -345,14 +345,10 @@ class Places(Part):
             made = assignment.value
             if not isinstance(made, cst.Call) or self._holder(assignment) is not loop:
                 continue
-            given = {argument.value.value for argument in made.args if isinstance(argument.value, cst.Name)}
-            kept = {
-                part.value
-                for target in assignment.targets
-                for part in self.tree.descendants(target.target)
-                if isinstance(part, cst.Name)
-            }
-            work = self._work_of_call(made) if given & kept else None
+            # What reaches an argument from the same call has come round the loop.
+            given = (argument.value for argument in made.args if isinstance(argument.value, cst.Name))
+            carried = any(binding.value is made for name in given for binding in self.names.bindings(name))
+            work = self._work_of_call(made) if carried else None
             if work is not None and work.heat is Heat.HOT:
                 return True
         return False

@@ -32,6 +32,7 @@ import libcst as cst
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.classes import is_property
 from torchlint.semantics.fixpoint import MANY, Answers
+from torchlint.semantics.library import TABLES
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import in_charge
@@ -558,7 +559,7 @@ def _by_builtin(call: cst.Call, name: str, path: Path) -> list[Source] | None:
         return [Source(given[0].value, (Item.EACH, *path)), *onward(*others, path=path)]
     if not path or path[0] in (Item.REST, Item.ENTERED):
         return None
-    if name in _DICTS:
+    if name in TABLES:
         whole = [Source(a.value, path) for a in given if a.keyword is None]
         named = [a for a in given if a.keyword is not None and path[0] in (a.keyword.value, Item.ANY)]
         return [*whole, *onward(*(a.value for a in named), path=path[1:])]
@@ -597,7 +598,7 @@ def _by_method(module: Module, call: cst.Call, func: cst.Attribute, path: Path) 
 
 
 _CONTAINERS = frozenset({Kind.DICT, Kind.LIST, Kind.TUPLE})
-_DICTS = frozenset({"builtins.dict", "collections.OrderedDict"})
+
 # Functions that hand on the items of some of their arguments, and which.
 _SEQUENCES = dict.fromkeys(
     [
