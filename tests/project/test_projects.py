@@ -259,6 +259,24 @@ def test_a_split_program_trains_as_before_when_it_is_fixed(
     assert after["validation_losses"] == pytest.approx(losses_before["validation_losses"], rel=tolerance)
 
 
+def test_constants_of_callers_do_not_count_in_a_program_that_is_too_large_to_be_seen_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the calls in the file itself are looked for there, and others may pass something else."""
+    helper = "import torch\n\n\ndef shifted(x: torch.Tensor, one=1.0):\n    return torch.log(one + x)\n"
+    own = "\n\ndef both(x: torch.Tensor):\n    return shifted(x, 1.0)\n"
+    (tmp_path / "maths.py").write_text(helper + own)
+    for name in ("first", "second"):
+        call = "import torch\nfrom maths import shifted\n\nprint(shifted(torch.ones(2), 1.0))\n"
+        (tmp_path / f"{name}.py").write_text(call)
+    (tmp_path / "main.py").write_text("import first\nimport second\n")
+    assert [file for (file, *_), _ in found(tmp_path, "--select", "TL406")] == ["maths.py"]
+    (tmp_path / "second.py").write_text(call.replace("1.0", "2.0"))
+    assert found(tmp_path, "--select", "TL406") == []
+    monkeypatch.setattr("torchlint.project.index.MOST_COMPANIONS", 1)
+    assert found(tmp_path, "--select", "TL406") == []
+
+
 def test_who_uses_a_module_of_a_file_with_many_users_names_its_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,6 +218,15 @@ class Program:
         few = self._direct_users(file).bit_count() <= MOST_USERS
         return few and not self._exposure.is_open(file, name)
 
+    def shows_programs(self, part: Any) -> bool:
+        """Return whether the programs that a module is part of are looked at as a whole, which those of many
+        files are not, or no other file uses what it defines.
+        """
+        file = self.file(part)
+        direct = self._direct_users(file)
+        self._note_ranks(Facet.WORDS, direct)
+        return not direct or bool(self.index.program(file))
+
     def is_used(self, part: Any, name: str) -> bool:
         """Return whether a file of the project, a test among them,
         may use a name of the top level of a module.

@@ -1054,7 +1054,8 @@ class Inference:
         if self.link is None or not isinstance(definition, (cst.FunctionDef, cst.ClassDef)):
             return True
         home = self.link.home(definition) if self.tree.is_elsewhere(definition) else self
-        return not self.link.shows_users(home, definition.name.value)
+        shown = self.link.shows_users(home, definition.name.value)
+        return not (shown and self.link.shows_programs(home))
 
     @remembered
     def _is_replaced(self, definition: Definition | None, attr: str) -> bool:

@@ -51,6 +51,11 @@ class Link(Protocol):
     def shows_users(self, module: Any, name: str) -> bool:
         """Return whether only files of the project can use a name of the top level of a module."""
 
+    def shows_programs(self, module: Any) -> bool:
+        """Return whether the programs that a module is part of are looked at as a whole, or no other file uses
+        what it defines.
+        """
+
     def is_used(self, module: Any, name: str) -> bool:
         """Return whether a file of the project, or a test, may use a top-level name of a module."""
 
