@@ -52,8 +52,8 @@ class Link(Protocol):
         """Return whether only files of the project can use a name of the top level of a module."""
 
     def shows_programs(self, module: Any) -> bool:
-        """Return whether the programs that a module is part of are looked at as a whole, or no other file uses
-        what it defines.
+        """Return whether the programs that a module is part of are looked at as a whole,
+        or no other file uses what it defines.
         """
 
     def is_used(self, module: Any, name: str) -> bool:
