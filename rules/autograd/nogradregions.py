@@ -1219,9 +1219,12 @@ class NoGradRegions(Part):
     @solved(False)
     def _evident_of_callers(self, function: cst.FunctionDef) -> list[bool]:
         """Return whether more than a name speaks for evaluation where each of the callers runs a function."""
+        beside_steps = MonitoringPasses.of(self.module).holds
         callers = [(caller, self.module.function(caller)) for caller in self.module.callers(function)]
         return [
-            self.is_evident(caller, outer) if isinstance(outer, cst.FunctionDef) else self._over_data(caller)
+            self.is_evident(caller, outer)
+            if isinstance(outer, cst.FunctionDef)
+            else self._over_data(caller) or beside_steps(caller)
             for caller, outer in callers
         ]
 
