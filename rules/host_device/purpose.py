@@ -105,7 +105,7 @@ def keeps_results(module: Module, copy: cst.Call, hot: Hot) -> bool:
     is no result to keep: the device could add it up. In a forward pass an algorithm in NumPy goes on with the
     copy, which would have to be written anew, or a bank of the object keeps it.
     """
-    if _becomes_number(module, copy):
+    if becomes_number(module, copy):
         return False
     current = phase(module, copy)
     if current is Phase.TRAINING and not _trains_nothing(module, copy, hot):
@@ -166,7 +166,7 @@ def reduced_by(module: Module, copy: cst.Call) -> str | None:
     return name if name in ("sum", "mean") else None
 
 
-def _becomes_number(module: Module, copy: cst.Call) -> bool:
+def becomes_number(module: Module, copy: cst.Call) -> bool:
     """Return whether the program goes on with a single number: ``loss.cpu()``, ``correct.cpu().sum()``,
     ``loss.item()``.
     """
@@ -175,7 +175,7 @@ def _becomes_number(module: Module, copy: cst.Call) -> bool:
         tensor = conversion(module, copy)
         if last_name(copy.func) != "tolist":
             return True
-    single = tensor is not None and has_no_dimension(module, tensor) is True
+    single = tensor is not None and has_no_dimension(module, tensor) is not False
     return single or reduced_by(module, copy) is not None or is_measured(module, copy)
 
 

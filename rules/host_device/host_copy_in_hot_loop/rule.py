@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import (
+    becomes_number,
     below_saving,
     computes_on_host,
     gives_gradient,
@@ -166,6 +167,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or reads_items(module, call)
         or (narrowed is None and scored_elsewhere(module, call))
         or handed_to(module, call, _uses_on_host)
+        # A number can be written later, like that of ``item()``.
+        or (handed_to(module, call, writes_out) and not becomes_number(module, call))
         or writes_results(module, hot)
     )
     fix = None if purpose or narrowed else collect_on_device(module, call, tensor)
@@ -219,11 +222,7 @@ def _is_backpropagated(module: Module, call: cst.Call) -> bool:
 
 def _uses_on_host(module: Module, receiver: cst.Call) -> bool:
     """Return whether what gets the copy needs it in host memory."""
-    return (
-        steps_environment(module, receiver)
-        or writes_out(module, receiver)
-        or feeds_host_engine(module, receiver)
-    )
+    return steps_environment(module, receiver) or feeds_host_engine(module, receiver)
 
 
 _WITHOUT_WAITING = (
