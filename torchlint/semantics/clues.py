@@ -30,7 +30,8 @@ from torchlint.syntax import SyntaxTree
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
 _WHOLE = frozenset({"int8", "int16", "int32", "int64", "long", "uint8"})
-_ITEMS = frozenset({"items", "keys"})
+_ITEMS = frozenset({"items", "keys", "values"})
+_OF_SPARSE = frozenset({"coalesce", "indices"})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
 _LIKE_ANOTHER = frozenset({"expand_as", "reshape_as", "type_as", "view_as"})
 _ELEMENTWISE = (
@@ -110,12 +111,15 @@ class Clues:
         return frozenset(found)
 
     def has_items(self, name: cst.Name) -> bool:
-        """Return whether a variable is asked for its items or keys, which no tensor has."""
-        return name.value in self._mappings and bool(self.used_attributes(name) & _ITEMS)
+        """Return whether a variable is asked for its items, keys or values, which only sparse tensors have."""
+        if name.value not in self._mappings:
+            return False
+        asked = self.used_attributes(name)
+        return not asked.isdisjoint(_ITEMS) and asked.isdisjoint(_OF_SPARSE)
 
     @cached_property
     def _mappings(self) -> frozenset[str]:
-        """The names that are asked for items or keys somewhere in the file."""
+        """The names that are asked for items, keys or values somewhere in the file."""
         found = self._attributes_of.items()
         return frozenset(spelt for spelt, uses in found if any(attr in _ITEMS for _, attr in uses))
 

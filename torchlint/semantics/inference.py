@@ -653,7 +653,9 @@ class Inference:
         declared = {param.name.value for param in (*params.params, *params.kwonly_params)}
         for call in self.callgraph.callers(function):
             for argument in call.args:
-                if argument.keyword is not None and argument.keyword.value not in declared:
+                if argument.star == "**":
+                    yield dict_item(self.value(argument.value))
+                elif argument.keyword is not None and argument.keyword.value not in declared:
                     yield self.value(argument.value)
 
     def _open(self, binding: Binding) -> bool:

@@ -940,7 +940,10 @@ class Library:
         return Value(Kind.ITERATOR, item=item) if name == "values" else item
 
     def _container_method(self, base: Value, name: str, node: cst.Call) -> Value:
-        item = each_of([held for _, held in base.fields]) or item_of(base)
+        held = [value for _, value in base.fields]
+        if held and base.item is not None and base.item.known:
+            held.append(base.item)  # some of them may have no key that is known
+        item = each_of(held) or item_of(base)
         if base.kind is Kind.DICT:
             if name == "items":
                 pair = (STRING if item is not None else UNKNOWN, item or UNKNOWN)
@@ -950,10 +953,10 @@ class Library:
             if name in _LOOKING_UP:
                 given = [self._value(argument.value) for argument in node.args]
                 known = self.evaluator.held_under(base, node.args[0].value) if given else None
-                held = known or base.item or UNKNOWN
+                found = known or base.item or UNKNOWN
                 if len(given) != 2:
-                    return held
-                return join((held, given[1])) if held.known else chosen_device(given[1]) or UNKNOWN
+                    return found
+                return join((found, given[1])) if found.known else chosen_device(given[1]) or UNKNOWN
             if name == "keys":
                 return Value(Kind.ITERATOR)
             if name == "copy":
