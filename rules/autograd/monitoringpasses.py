@@ -14,7 +14,7 @@ from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import is_none, last_name
 from torchlint.semantics.values import MISSING
 
 _OTHER_DATA = (Role.EVALUATION, Role.TEST, Role.HELD_OUT)
@@ -59,7 +59,8 @@ class MonitoringPasses(Part):
                 case Decision(
                     cst.Name()
                     | cst.Comparison(
-                        left=cst.Name(), comparisons=[cst.ComparisonTarget(operator=cst.Equal())]
+                        left=cst.Name(),
+                        comparisons=[cst.ComparisonTarget(operator=cst.Equal() | cst.IsNot())],
                     ),
                     True,
                     cst.If(),
@@ -71,6 +72,10 @@ class MonitoringPasses(Part):
 
     def _is_answered_no(self, test: cst.BaseExpression, loop: cst.CSTNode) -> bool:
         match test:
+            case cst.Comparison(
+                left=cst.Name() as asked, comparisons=[cst.ComparisonTarget(cst.IsNot(), comparator=expected)]
+            ):
+                return is_none(expected) and self._is_passed_or_left_out(asked)
             case cst.Comparison(
                 left=cst.Name() as asked, comparisons=[cst.ComparisonTarget(comparator=expected)]
             ):
@@ -95,6 +100,19 @@ class MonitoringPasses(Part):
                 return True
             if not constants and binding.kind is BindingKind.PARAMETER and self._switches_by(test):
                 return True
+        return False
+
+    def _is_passed_or_left_out(self, asked: cst.Name) -> bool:
+        """Return whether some calls pass an object for a parameter, and others None, or nothing if that is
+        its default: ``run_epoch(model, loader, optimizer=None)``.
+        """
+        for binding in self.module.bindings(asked):
+            if binding.kind is BindingKind.PARAMETER and isinstance(binding.scope.node, cst.FunctionDef):
+                callers = self.module.callers(binding.scope.node)
+                given = [self.module.argument(caller, binding.name) for caller in callers]
+                passed = any(each.node is not None and each.constant is MISSING for each in given)
+                if passed and any(each.constant is None for each in given):
+                    return True
         return False
 
     def _switches_by(self, test: cst.BaseExpression) -> bool:

@@ -111,7 +111,7 @@ class Clues:
         return frozenset(found)
 
     def has_items(self, name: cst.Name) -> bool:
-        """Return whether a variable is asked for its items, keys or values, which only sparse tensors have."""
+        """Return whether a variable is asked for its items, keys or values; only sparse tensors have any."""
         if name.value not in self._mappings:
             return False
         asked = self.used_attributes(name)
