@@ -591,6 +591,8 @@ class Loaders(Part):
         first = call.args[0].value if call.args and not call.args[0].star else None
         if name in _TRANSPARENT or (name == "enumerate" and not path) or self._makes_bar(call):
             return onward(first, path=path[1:] if path[:1] == (Item.ENTERED,) else path) if first else None
+        if not path and (passed := self._gone_through(call)) is not None:
+            return onward(passed)
         if isinstance(call.func, cst.Attribute) and dotted is None:
             owner = call.func.value
             if self._prepares(call):
@@ -629,6 +631,25 @@ class Loaders(Part):
         """Return whether a call makes a progress bar of a class of the project."""
         made = self.module.value(call.func).definition
         return isinstance(made, cst.ClassDef) and self.module.classes.info(made).inherits(*PROGRESS_BARS)
+
+    def _gone_through(self, call: cst.Call) -> cst.BaseExpression | None:
+        """Return what an object is made with that it goes through each time it is gone through itself:
+        the loader of ``Prefetcher(loader, device)``.
+        """
+        made = self.module.value(call.func)
+        definition = made.definition
+        if made.kind is not Kind.CLASS or not isinstance(definition, cst.ClassDef):
+            return None
+        classes = self.module.classes
+        method = classes.info(definition).method("__iter__")
+        loops = self.module.home(method).tree.nodes_within(method, cst.For) if method is not None else ()
+        for loop in loops:
+            for part in _zipped(loop.iter):
+                if isinstance(part, cst.Attribute) and SelfAttributes.is_self(part.value):
+                    parameter = classes.parameter_behind(definition, part.attr.value)
+                    if parameter is not None:
+                        return self.module.argument(call, parameter[0]).node
+        return None
 
     # ------------------------------------------------------------------ circumstances
 
