@@ -465,7 +465,8 @@ class Datasets(Part):
         """Return what a call that yields items reads."""
         name = self.module.qualified(call.func)
         if name in _HANDING_ON:
-            given = positional(call)
+            # What `map` applies makes something of each item, and does not choose which there are.
+            given = positional(call)[1 if name == "builtins.map" else 0 :]
             read = [each for each in given if not isinstance(each, (cst.Lambda, cst.Integer))]
             return onward(*read) if read else bool(given)
         if name in _PLAIN_SOURCES:

@@ -6,7 +6,7 @@ device and graph of the result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import cache
 
 import libcst as cst
@@ -781,7 +781,7 @@ class Library:
         if left is BOTTOM or right is BOTTOM:
             return right if left is BOTTOM else left
         kinds = {left.kind, right.kind}
-        if Kind.TENSOR in kinds or (Kind.BATCH in kinds and kinds <= {Kind.BATCH, Kind.NUMBER}):
+        if Kind.TENSOR in kinds or (Kind.BATCH in kinds and _is_of_tensors(kinds, (left, right), node)):
             result = self.tensor(left, right, node=node)
             # ``mask * mask`` is an older way to write ``mask & mask``.
             logical = isinstance(node, cst.BinaryOperation) and isinstance(
@@ -1250,6 +1250,20 @@ def _dtype_of_data(dotted: str, data: Value) -> str | None:
 
 def _divides(node: cst.CSTNode | None) -> bool:
     return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide)
+
+
+def _is_of_tensors(kinds: Set[Kind], operands: Iterable[Value], node: cst.CSTNode | None) -> bool:
+    """Return whether a batch is a tensor, by what is computed of it: lists can be added and multiplied."""
+    if kinds <= {Kind.BATCH, Kind.NUMBER}:
+        return True
+    if not kinds <= {Kind.BATCH, Kind.UNKNOWN}:
+        return False
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _OF_TENSORS):
+        return True
+    return any(each.kind is Kind.UNKNOWN and each.device is Device.ACCELERATOR for each in operands)
+
+
+_OF_TENSORS = (cst.Subtract, cst.Divide, cst.MatrixMultiply, cst.Power)
 
 
 def _differentiates_twice(call: cst.Call) -> bool:
