@@ -43,7 +43,8 @@ def observe(library: str, device: str, jobs: int) -> Seen:
     """Return what was seen of all subjects of a library,
     over processes that are started anew for each shard.
     """
-    version = importlib.metadata.version(library)
+    distribution, *_ = importlib.metadata.packages_distributions()[library]
+    version = importlib.metadata.version(distribution)
     total = len(list(subjects(library)))
     waiting = [(start, min(start + _SHARD, total)) for start in range(0, total, _SHARD)]
     together: Seen = {"version": version, "subjects": [], "failed": [], "ran": {}, "waited": {}}

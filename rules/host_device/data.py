@@ -55,10 +55,11 @@ def sent_data(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     if isinstance(data, (cst.List, cst.Tuple)) and not data.elements:
         return None  # nothing is copied
     value = module.value(data)
-    if last_name(call.func) == "new" and value.kind not in (Kind.LIST, Kind.NDARRAY):
+    counted = counts_up(module, data)
+    if last_name(call.func) == "new" and value.kind not in (Kind.LIST, Kind.NDARRAY) and not counted:
         return None  # a size
     on_cpu = value.kind is Kind.TENSOR and value.device is Device.CPU
-    copied = value.kind in _CONTAINERS or on_cpu or counts_up(module, data)
+    copied = value.kind in _CONTAINERS or on_cpu or counted
     # Of what is not known, `torch.tensor` copies all but a tensor of the device, which one would clone.
     open_ = value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN
     if not copied and not (open_ and _is_tensor(module, call) and not computed_elsewhere(module, data)):

@@ -39,7 +39,7 @@ def slice_of(module: Module, indices: cst.BaseExpression) -> str | None:
     """
     items = module.value(indices).elements
     numbers = [item.constant for item in items or () if item is not None]
-    if not isinstance(indices, cst.List) or len(numbers) != len(indices.elements):
+    if not isinstance(indices, (cst.List, cst.Tuple)) or len(numbers) != len(indices.elements):
         return None
     whole = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool)]
     if not whole or len(whole) != len(numbers):
@@ -144,7 +144,8 @@ def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
     value = module.value(index)
     items = value.elements if value.elements is not None else (value.item,)
     return (
-        value.kind is Kind.LIST
+        # A tuple among others is a list: ``x[:, (0, 2)]``.
+        (value.kind is Kind.LIST or isinstance(index, cst.Tuple))
         and bool(items)
         and all(item is not None and item.kind is Kind.NUMBER for item in items)
     )
