@@ -45,6 +45,8 @@ _ALIKE = frozenset(
     }
 )
 _UNKNOWN = -1
+_MOST_DIMENSIONS = 64
+"""A tensor of a shape has no more numbers than torch lets a tensor have dimensions."""
 
 
 def exceeds_staging(module: Module, source: cst.BaseExpression) -> bool | None:
@@ -132,6 +134,8 @@ def _sizes(module: Module, call: cst.Call) -> list[int] | None:
         items = sizes[0] if sizes else None
         if items is None or items.kind in (Kind.NUMBER, Kind.BOOL):
             return None if items is None else []
+        if items.kind is Kind.SHAPE:
+            return [_MOST_DIMENSIONS]
         flat = items.elements is not None and all(one.kind is Kind.NUMBER for one in items.elements)
         return [len(items.elements or ())] if flat else None
     if word not in _OF_SIZES and not (word in ("arange", "randperm") and len(sizes) == 1):

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.names import ScopeKind
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
+from torchlint.semantics.usage import uses_by_name
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -78,4 +79,4 @@ def _is_read(module: Module, target: cst.BaseExpression) -> bool:
     if binding.scope.kind is not ScopeKind.FUNCTION and not binding.name.startswith("_"):
         # Other files may import it.
         return True
-    return bool(module.uses(binding))
+    return bool(module.uses(binding)) or uses_by_name(module, binding)

@@ -24,6 +24,8 @@ _FORMATTED: tuple[type[cst.FormattedString] | type[cst.TemplatedString], ...] = 
 )
 
 _IMPORT = re.compile(r"\s*(?:import|from)\b")
+_SHOWN = re.compile(r"[\s)]*=\s*[!:}]")
+"""What follows an expression in an f-string that shows the text of it, too: ``{x=}``."""
 
 
 def safe(module: Module, message: str, *edits: Edits | None) -> Fix | None:
@@ -70,6 +72,8 @@ def _fix(
     if fitted is None:
         return None
     others = tuple(edit for edit in edits if edit.path is not None)
+    if risk is None and _is_shown(module.tree, fitted):
+        applicability, risk = Applicability.UNSAFE, "an f-string shows the text of the expression"
     return Fix(message, (*_in_order(fitted), *others), applicability, risk=risk)
 
 
@@ -112,6 +116,19 @@ def _fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
             return None
         fitted.append(Edit(edit.span, content))
     return tuple(fitted)
+
+
+def _is_shown(tree: SyntaxTree, edits: Edits) -> bool:
+    """Return whether an edit changes an expression whose text an f-string shows: ``{x=}``."""
+    for string in _strings_around(tree, edits):
+        for part in string.parts:
+            if isinstance(part, (cst.FormattedStringExpression, cst.TemplatedStringExpression)):
+                span = tree.outer_span(part.expression)
+                if _SHOWN.match(tree.text, span.end) and any(
+                    span.start <= edit.span.start and edit.span.end <= span.end for edit in edits
+                ):
+                    return True
+    return False
 
 
 def _strings_around(tree: SyntaxTree, edits: Edits) -> Iterator[cst.FormattedString | cst.TemplatedString]:

@@ -110,6 +110,8 @@ _LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
 _CALLED = frozenset({Kind.CLASS, Kind.FUNCTION, Kind.MODULE, Kind.OBJECT})
 """What is put into a list to be called, or to have its methods called."""
 _INSTANCES = frozenset({Kind.OBJECT, Kind.MODULE, Kind.DATASET, Kind.SAMPLER})
+_LOOKING_UP = frozenset({"get", "keys", "values", "items", "copy"})
+"""The methods of dicts that leave them as they are."""
 _OF_ANYTHING = {"ndim": NUMBER, "shape": SHAPE}
 """What these attributes are of whatever has them, so that it need not be computed."""
 
@@ -815,15 +817,9 @@ class Inference:
         """Return what one definition binds its name to."""
         match binding.kind:
             case BindingKind.ASSIGN | BindingKind.WALRUS:
-                if binding.value is None:
-                    return UNKNOWN
-                value = self.unpacked(self.value(binding.value), binding.path)
-                if value.kind is Kind.UNKNOWN and not binding.path:
-                    declared = self.annotations.of_binding(binding)
-                    return declared if declared is not None else value
-                if value.kind is Kind.DICT and not binding.path and self._makes_table(binding.value):
-                    return self._stored_in(binding, value)
-                return value
+                value = self._assigned(binding)
+                kind = without_constants(value)
+                return kind if kind != value and self._is_set_elsewhere(binding) else value
             case BindingKind.AUGMENT if binding.value is not None:
                 return self.library.operate(self.value(binding.node), self.value(binding.value), binding.node)
             case BindingKind.LOOP | BindingKind.COMPREHENSION if binding.value is not None:
@@ -850,6 +846,45 @@ class Inference:
                 return self.annotations.of_binding(binding) or UNKNOWN
             case _:
                 return UNKNOWN
+
+    def _assigned(self, binding: Binding) -> Value:
+        if binding.value is None:
+            return UNKNOWN
+        value = self.unpacked(self.value(binding.value), binding.path)
+        if value.kind is Kind.UNKNOWN and not binding.path:
+            declared = self.annotations.of_binding(binding)
+            return declared if declared is not None else value
+        if value.kind is Kind.DICT and not binding.path and self._makes_table(binding.value):
+            return self._stored_in(binding, value)
+        return value
+
+    @remembered
+    def _is_set_elsewhere(self, binding: Binding) -> bool:
+        """Return whether another file of the project gives a name of the module level something else,
+        ``settings.AVERAGE = True``, or puts something into the dict that it is.
+        """
+        if binding.scope is not self.names.module_scope:
+            return False
+        table = isinstance(binding.value, (cst.Dict, cst.Call)) and self._makes_table(binding.value)
+        if (table or _is_switch(binding.value)) and not self._shows_users(self, binding.name):
+            return True  # others may turn a switch, and fill in settings
+        return self.names.is_set_elsewhere(binding) or (
+            table and any(map(self._may_put, self.names.uses_elsewhere(binding)))
+        )
+
+    def _may_put(self, read: cst.BaseExpression) -> bool:
+        """Return whether a read of a dict, perhaps in another file, does more than to look something up."""
+        tree = self.tree.of(read)
+        match [*islice(tree.ancestors(read), 2)]:
+            case [cst.Subscript(value=held), outer] if held is read:
+                return isinstance(outer, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del))
+            case [cst.Attribute(value=held, attr=cst.Name(method)), *_] if held is read:
+                return method not in _LOOKING_UP
+            case [cst.ComparisonTarget() | cst.Comparison() | cst.For() | cst.CompFor(), *_]:
+                return False
+            case [cst.Arg(star="**") | cst.StarredDictElement(), *_]:
+                return False
+        return True
 
     def _enumerates(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Call) and self.names.qualified(node.func) == "builtins.enumerate"
@@ -1056,8 +1091,12 @@ class Inference:
         if self.link is None or not isinstance(definition, (cst.FunctionDef, cst.ClassDef)):
             return True
         home = self.link.home(definition) if self.tree.is_elsewhere(definition) else self
-        shown = self.link.shows_users(home, definition.name.value)
-        return not (shown and self.link.shows_programs(home))
+        return not self._shows_users(home, definition.name.value)
+
+    def _shows_users(self, home: Any, name: str) -> bool:
+        """Return whether the project shows all code that may use a name of the top level of a module."""
+        link = self.link
+        return link is not None and link.shows_users(home, name) and link.shows_programs(home)
 
     @remembered
     def _is_replaced(self, definition: Definition | None, attr: str) -> bool:
@@ -1069,6 +1108,14 @@ class Inference:
         family = self.classes.heirs(definition)
         if any(heir is not definition and self.classes.has_own(heir, attr) for heir in family):
             return True
+        return self._is_given(definition, attr)
+
+    @remembered
+    def _is_given(self, definition: cst.ClassDef, attr: str) -> bool:
+        """Return whether code of the project gives a class, or an object of it, another attribute."""
+        if self.link is None:
+            return False
+        family = self.classes.heirs(definition)
         homes = (self, *map(self.counterpart, self.link.companions(self, (f".{attr} = ",))))
         given = ((home, each.target.value) for home in homes for each in home.names.attributes.get(attr, ()))
         return any(
@@ -1281,6 +1328,13 @@ class Inference:
             kind = without_constants(result)
             if kind != result and (
                 self._has_other_users(base.definition) or self._is_replaced(base.definition, attr)
+            ):
+                result = kind
+        elif base.kind is Kind.CLASS and isinstance(base.definition, cst.ClassDef):
+            kind = without_constants(result)
+            if kind != result and (
+                (result.kind is Kind.BOOL and self._has_other_users(base.definition))
+                or self._is_given(base.definition, attr)
             ):
                 result = kind
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
@@ -2429,6 +2483,10 @@ def _may_be_of(value: Value, family: Collection[cst.ClassDef]) -> bool:
     if value.definition is None:
         return value.cls is None and value.kind in (Kind.UNKNOWN, Kind.OBJECT, Kind.MODULE)
     return value.definition in family
+
+
+def _is_switch(node: cst.BaseExpression | None) -> bool:
+    return isinstance(node, cst.Name) and node.value in ("True", "False")
 
 
 def _is_vacant(value: Value) -> bool:

@@ -576,6 +576,24 @@ class Names:
             found += self.counterpart(user).reads_of_import(binding)
         return found
 
+    def is_set_elsewhere(self, binding: Binding) -> bool:
+        """Return whether another file sets a name of the module level: ``settings.AVERAGE = True``."""
+        if self.link is None or binding.scope is not self.module_scope:
+            return False
+        users = self.link.users(self, (f".{binding.name} = ", f".{binding.name}=", "setattr("))
+        return any(self.counterpart(user).sets_in(self.link.file(self), binding.name) for user in users)
+
+    def sets_in(self, file: Path, name: str) -> bool:
+        """Return whether this file sets a name of another file, or those that are not written out."""
+        if any(self.imported(each.target.value) == file for each in self.attributes.get(name, ())):
+            return True
+        for call in self.tree.calls_by_name.get("setattr", ()):
+            match call.args:
+                case [cst.Arg(value=owner), cst.Arg(value=key), *_] if self.imported(owner) == file:
+                    if not isinstance(key, cst.SimpleString) or key.evaluated_value == name:
+                        return True
+        return False
+
     def reads_of_import(self, binding: Binding) -> list[cst.BaseExpression]:
         """Return the reads in this file of what another one defines."""
         found: list[cst.BaseExpression] = []

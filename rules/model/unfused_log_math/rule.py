@@ -66,9 +66,10 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     unsafe where it removes a small number that is added before the logarithm, where the surrounding
     function checks for infinities or NaN (`torch.isinf`, `torch.nan_to_num`), of which there are fewer, for
     whole numbers (`1 + x` may overflow) and for items of a dataset, which may be whole numbers, in files
-    with complex numbers, which not every release supports, where the program traces the functions that it
-    calls or replaces them, and where a layer such as `self.softmax(x)` no longer runs: hooks on it, which
-    other files may register, are not called.
+    with complex numbers, which not every release supports, for `logsigmoid` in programs that transpose
+    tensors and depend on their layout (on the CPU its result is always contiguous), where the program traces
+    the functions that it calls or replaces them, and where a layer such as `self.softmax(x)` no longer runs:
+    hooks on it, which other files may register, are not called.
 
     There is no fix where the input of the function may have changed by then (after
     `x = torch.softmax(x, -1)`, if other code uses the result too), where an operation would remain that
@@ -156,6 +157,11 @@ def _asks_for_infinities(module: Module, node: cst.CSTNode) -> bool:
 
 
 _INFINITIES = frozenset({"isinf", "isposinf", "isneginf", "isfinite", "isnan", "nan_to_num", "nan_to_num_"})
+_REORDERING = (
+    *(".T)", ".T.", ".T\n", ".mT", ".t()", "transpose(", "permute(", "movedim(", "moveaxis("),
+    *("swapaxes(", "swapdims(", "channels_last", "rearrange("),
+)
+_BY_LAYOUT = (".view(", "stride(", "as_strided(", "is_contiguous", "data_ptr(")
 _STEPS = ("log", "softmax", "sigmoid", "exp", "sum")
 
 
@@ -185,6 +191,8 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
         risk = "the code checks for infinities or NaN, which the function avoids"
     elif hooked or observed(module, *_STEPS):
         risk = HOOKED
+    elif fused.function == "logsigmoid" and module.mentions(*_REORDERING) and module.mentions(*_BY_LAYOUT):
+        risk = "the result of `logsigmoid` is contiguous where its input is not"
     spelling = spell(module, fused.qualified, node)
     told = f"Use `{spelling.text if spelling is not None else fused.function}`"
     return graded(module, told, *edits, risk=risk)
