@@ -402,7 +402,7 @@ class Inference:
             return shown.on(unknown.device) if unknown.device is not Device.UNKNOWN else shown
         if unknown.device is Device.UNKNOWN and says_host(node.value):
             return unknown.on(Device.CPU)
-        if all(map(self._is_tensor_parameter, bindings)):
+        if all(self._is_tensor_parameter(each) or self._stays_declared(each) for each in bindings):
             return TENSOR.on(unknown.device)
         if all(map(self._open, bindings)):
             return self._merge_device(self.clues.by_name(node.value, node, unknown), unknown)
@@ -420,6 +420,21 @@ class Inference:
         owner = self.classes.owner(binding.scope.node)
         is_method = owner is not None and self.classes.info(owner).kind is Kind.MODULE
         return is_method and self.clues.has_dimensions(binding)
+
+    def _stays_declared(self, binding: Binding) -> bool:
+        """Return whether a function makes something anew of a parameter that is declared to be a tensor:
+        ``target = checked(target)``.
+
+        What is declared of a variable holds for all that it is bound to.
+        """
+        if binding.kind is not BindingKind.ASSIGN or not isinstance(binding.value, cst.Call):
+            return False
+        given = (arg.value for arg in binding.value.args)
+        if not any(isinstance(each, cst.Name) and each.value == binding.name for each in given):
+            return False
+        others = binding.scope.bindings[binding.name]
+        declared = [self.annotations.of_binding(b) for b in others if b.kind is BindingKind.PARAMETER]
+        return any(value is not None and value.kind is Kind.TENSOR for value in declared)
 
     def _tensor_by_use(self, node: cst.Name, bindings: tuple[Binding, ...], found: Value) -> Value:
         """Return a tensor or batch with what its use and its name say of its kind and its place."""

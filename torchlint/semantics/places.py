@@ -30,6 +30,7 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
+from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
@@ -757,7 +758,9 @@ class Places(Part):
     def offered(self, node: cst.CSTNode) -> Hot | None:
         """Return the function by which code out of sight runs ``node`` as often as it likes, if any."""
         _, function = self._hot_here(node)
-        if function is None or self.hot(node) is not None or phase(self.module, node) in _NO_STEP:
+        if function is None or phase(self.module, node) in _NO_STEP:
+            return None
+        if accelerated(self.module) and self.hot(node) is not None:
             return None
         for current, path, here in self._ways(self._run_of(node, function), self._may_be_offered):
             if here is None and self._is_offered(current):
@@ -788,7 +791,7 @@ class Places(Part):
         if phase(self.module, function.body) in _NO_STEP or transforms_sample(self.module, function):
             return False
         work = self._work_of(function)
-        if work.heat is Heat.HOT or work.starts or work.steps or work.batches:
+        if work.trains or work.starts or work.steps or work.batches:
             return False
         if self.main_guarded(function.body) or self.module.inference.callgraph.references(function):
             return False
