@@ -97,7 +97,7 @@ def evidence(module: Module) -> Evidence:
 
 
 def placed_by_callers(module: Module) -> bool:
-    """Return whether nothing shows where a file runs, while functions of it are there for tensors of others."""
+    """Return whether nothing shows where a file runs, while it has functions for the tensors of others."""
     return not accelerated(module) and _takes_tensors(module)
 
 

@@ -331,7 +331,11 @@ class _Recurrence(Repetition):
     """The same, where what nothing in the file calls may be called by code out of sight."""
 
     def _run_unseen(self, function: cst.FunctionDef, scope: Scope) -> bool:
-        called = scope.kind is not ScopeKind.CLASS and function.name.value in self.tree.calls_by_name
+        called = scope.kind is not ScopeKind.CLASS and any(
+            self.module.qualified(call.func)
+            is None  # ``torch.nonzero(x)`` calls no function of that name here
+            for call in self.tree.calls_by_name.get(function.name.value, ())
+        )
         return (not called and places.may_be_offered(function)) or super()._run_unseen(function, scope)
 
 

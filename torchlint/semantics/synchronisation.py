@@ -208,7 +208,11 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
             if moved and _becomes_array(module, call):
                 # Whatever it is, it has a place and becomes an array: only a tensor does.
                 value = module.value(tensor)
-                if value.kind is Kind.UNKNOWN and value.device is not Device.CPU and perhaps_accelerated(module):
+                if (
+                    value.kind is Kind.UNKNOWN
+                    and value.device is not Device.CPU
+                    and perhaps_accelerated(module)
+                ):
                     return None if _stays_behind(module, tensor) else tensor
             if (
                 moved
@@ -459,7 +463,9 @@ def _computed_on_device(module: Module, operand: cst.BaseExpression) -> bool:
     """Return whether a tensor that the file does not show as one is computed from what is on the device."""
     if isinstance(operand, cst.Comparison):
         sides = (operand.left, *(target.comparator for target in operand.comparisons))
-        if module.value(operand).kind is Kind.UNKNOWN and any(perhaps_on_device(module, side) for side in sides):
+        if module.value(operand).kind is Kind.UNKNOWN and any(
+            perhaps_on_device(module, side) for side in sides
+        ):
             return True
     return computed_elsewhere(module, operand)
 
@@ -483,7 +489,9 @@ def _reads_scalars(module: Module, call: cst.Call, qualified: str | None) -> boo
         owner = call.func.value
         if call.func.attr.value not in READING_SCALARS or module.classes.instance_class(owner) is not None:
             return False
-        return any(may_be_on_device(module, size) for size in _sizes(call.args)) and perhaps_on_device(module, owner)
+        return any(may_be_on_device(module, size) for size in _sizes(call.args)) and perhaps_on_device(
+            module, owner
+        )
     if (package != "torch" or name not in READING_SCALARS) and qualified != "torch.nn.functional.pad":
         return False
     return any(may_be_on_device(module, size) for size in _sizes(call.args[1:]))
@@ -522,7 +530,7 @@ def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression
         if index is None or index.__class__ in _LITERALS or not may_be_on_device(module, index):
             continue
         if module.value(index).dtype != "torch.bool" and has_no_dimension(module, index):
-            return index if perhaps_on_device(module, node.value) else None
+            return index if module.value(node.value).tensorlike else None
     return None
 
 
@@ -819,7 +827,12 @@ def _is_written(module: Module, node: cst.BaseExpression) -> bool:
         return True
     value = module.value(node)
     held = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
-    return perhaps_accelerated(module) and held is not None and _waits(held) and held.device is Device.ACCELERATOR
+    return (
+        perhaps_accelerated(module)
+        and held is not None
+        and _waits(held)
+        and held.device is Device.ACCELERATOR
+    )
 
 
 def _names_record(module: Module, text: cst.FormattedString) -> bool:
