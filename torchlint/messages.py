@@ -34,7 +34,7 @@ _REASONS = {
     Cause.LIGHTNING: "Lightning calls `{name}` for every batch",
     Cause.HOOK: "the hook runs at every step",
     Cause.TRAINING_STEP: "each call of `{name}` is a training step",
-    Cause.CALLERS: "nothing here calls `{name}`: how often it runs is up to its callers",
+    Cause.CALLERS: "how often `{name}` runs is up to its callers",
 }
 
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.evidence import perhaps_accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.repetition import may_recur
@@ -90,7 +90,7 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [torch.nn.Module.register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer)
     """
-    if not may_recur(module, call) or not accelerated(module) or phase(module, call) is Phase.DATASET:
+    if not may_recur(module, call) or not perhaps_accelerated(module) or phase(module, call) is Phase.DATASET:
         return
     copy = copied_back_from(module, call)
     hot = waiting_place(module, call) if copy is not None else None

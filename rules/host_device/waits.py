@@ -8,8 +8,10 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.compilation import captured
+from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.lexicon import Role, begins, ends
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.repetition import sums_up_metric
 from torchlint.semantics.serving import works_on_step
@@ -49,7 +51,7 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     host whatever the closure does. Where each round generates a whole sequence, one wait more or less is
     nothing. While a CUDA graph is captured, nothing waits: that fails.
     """
-    hot = places.hot(module, node) or places.offered(module, node)
+    hot = (places.hot(module, node) if accelerated(module) else None) or places.offered(module, node)
     if hot is None or only_on_failure(module, node) or _in_optimizer_closure(module, node):
         return None
     if captured(module, node) or _on_host(module, hot) or sums_up_metric(module, node):
@@ -58,6 +60,8 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
         _searches_lines(module, place) or _builds_module(module, place) for place in (node, *hot.path)
     ) or _generates(module, node, hot):
         return None
+    if hot.reason.cause is Cause.CALLERS:
+        return None if _processes_dataset(module, node) else hot  # it is given tensors, and no model
     return None if _administers(module, (node, *hot.path)) else hot
 
 

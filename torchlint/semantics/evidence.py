@@ -6,7 +6,7 @@ import enum
 
 import libcst as cst
 
-from torchlint.semantics.api.results import MOVES_TO_ACCELERATOR
+from torchlint.semantics.api.results import MOVES_TO_ACCELERATOR, TENSOR_METHODS
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.contexts import imports_test_library, stays_on_host
 from torchlint.semantics.conventions import ACCELERATORS, names_accelerator
@@ -15,7 +15,7 @@ from torchlint.semantics.dependencies import cached_property
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import Names
+from torchlint.semantics.names import Names, all_parameters
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.serving import (
     applies_operator,
@@ -66,6 +66,7 @@ _PLACING = (
 _ASKING_ONLY = frozenset(
     {"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"}
 )
+_COMPUTING = frozenset({"torch", "torch.linalg", "torch.nn.functional"})
 # Data that this file fetches itself, or takes to be in host memory.
 _SHOWING_PLACE = ("loader", ".numpy()", "from_numpy", "np.asarray", "'cpu'", '"cpu"')
 
@@ -95,6 +96,39 @@ def evidence(module: Module) -> Evidence:
     return Evidence.ACCELERATOR if own is not Evidence.ACCELERATOR and _companion_accelerated(module) else own
 
 
+def placed_by_callers(module: Module) -> bool:
+    """Return whether nothing shows where a file runs, while it has functions for the tensors of others."""
+    return not accelerated(module) and _takes_tensors(module)
+
+
+def perhaps_accelerated(module: Module) -> bool:
+    """Return whether a file runs on an accelerator, or may as well be given tensors that are on one."""
+    return accelerated(module) or _takes_tensors(module)
+
+
+@remembered
+def _takes_tensors(module: Module) -> bool:
+    """Return whether a function of a file takes tensors: they are annotated so, or it has torch compute.
+
+    What runs by itself, is a test, makes loaders or speaks of host memory shows where its tensors are.
+    """
+    tree, names, annotations = module.tree, module.names, module.inference.annotations
+    if tree.mentions("__main__") or imports_test_library(names) or _shows_place(tree):
+        return False
+    for function in tree.nodes(cst.FunctionDef):
+        for binding in map(names.by_node.get, all_parameters(function.params)):
+            declared = annotations.of_binding(binding) if binding is not None else None
+            if declared is not None and declared.kind is Kind.TENSOR:
+                return True
+    computing = (call for name in TENSOR_METHODS for call in tree.calls_by_name.get(name, ()))
+    return any(
+        call.args
+        and (names.qualified(call.func) or "").rpartition(".")[0] in _COMPUTING
+        and tree.enclosing(call, cst.FunctionDef) is not None
+        for call in computing
+    )
+
+
 @remembered
 def _companion_accelerated(module: Module) -> bool:
     if _feeds_own_batches(module):
@@ -116,7 +150,21 @@ def on_device(module: Module, node: cst.CSTNode) -> bool:
 
     A tensor whose place the file does not show counts if the file as a whole runs on one.
     """
-    if module.inference.is_plain(node) or not for_accelerator(module, node):
+    return for_accelerator(module, node) and _is_off_host(module, node)
+
+
+def perhaps_there(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether a place may run on an accelerator, be it that its callers only know."""
+    return perhaps_accelerated(module) or compiled(module, node)
+
+
+def perhaps_on_device(module: Module, node: cst.CSTNode) -> bool:
+    """Return whether a tensor may live on an accelerator, be it that callers only know."""
+    return perhaps_there(module, node) and _is_off_host(module, node)
+
+
+def _is_off_host(module: Module, node: cst.CSTNode) -> bool:
+    if module.inference.is_plain(node):
         return False
     value = module.value(node)
     return value.tensorlike and value.device is not Device.CPU

@@ -404,7 +404,7 @@ class Inference:
             return shown.on(unknown.device) if unknown.device is not Device.UNKNOWN else shown
         if unknown.device is Device.UNKNOWN and says_host(node.value):
             return unknown.on(Device.CPU)
-        if all(map(self._is_tensor_parameter, bindings)):
+        if all(self._is_tensor_parameter(each) or self._stays_declared(each) for each in bindings):
             return TENSOR.on(unknown.device)
         if all(map(self._open, bindings)):
             return self._merge_device(self.clues.by_name(node.value, node, unknown), unknown)
@@ -422,6 +422,21 @@ class Inference:
         owner = self.classes.owner(binding.scope.node)
         is_method = owner is not None and self.classes.info(owner).kind is Kind.MODULE
         return is_method and self.clues.has_dimensions(binding)
+
+    def _stays_declared(self, binding: Binding) -> bool:
+        """Return whether a function makes something anew of a parameter that is declared to be a tensor:
+        ``target = checked(target)``.
+
+        What is declared of a variable holds for all that it is bound to.
+        """
+        if binding.kind is not BindingKind.ASSIGN or not isinstance(binding.value, cst.Call):
+            return False
+        given = (arg.value for arg in binding.value.args)
+        if not any(isinstance(each, cst.Name) and each.value == binding.name for each in given):
+            return False
+        others = binding.scope.bindings[binding.name]
+        declared = [self.annotations.of_binding(b) for b in others if b.kind is BindingKind.PARAMETER]
+        return any(value is not None and value.kind is Kind.TENSOR for value in declared)
 
     def _tensor_by_use(self, node: cst.Name, bindings: tuple[Binding, ...], found: Value) -> Value:
         """Return a tensor or batch with what its use and its name say of its kind and its place."""
@@ -1039,7 +1054,7 @@ class Inference:
         if binding.kind is not BindingKind.PARAMETER:
             return False
         declared = self.annotations.of_binding(binding)
-        return declared is not None and declared.kind in _PLAIN
+        return declared is not None and declared.kind in _PLAIN and not self.is_one_of_set(binding)
 
     def parameter(self, binding: Binding) -> Value:
         """Return what a parameter can be, by its annotation, what the project passes, and its use.
@@ -1061,6 +1076,8 @@ class Inference:
             return without_constants(Value(Kind.TUPLE, item=self._given_besides(function, param)))
         declared = self.annotations.of_binding(binding)
         named = names_device(binding.name)
+        if (declared is None or declared.kind is Kind.NUMBER) and self.is_one_of_set(binding):
+            return TENSOR.on(Device.ACCELERATOR)
         if declared is not None and declared.host and self._called_variously(function) and not named:
             return declared
         passed = self._passed(function, binding.name, param)
@@ -1085,6 +1102,27 @@ class Inference:
             # A switch, whatever its name suggests: ``return_loss=False``.
             return BOOL
         return passed if passed is not None else UNKNOWN
+
+    @remembered
+    def is_one_of_set(self, binding: Binding) -> bool:
+        """Return whether a parameter of a method is one of what the class keeps on the device for its users:
+        ``timestep`` where ``set_timesteps(…)`` makes ``self.timesteps`` there.
+
+        Whoever goes through them hands on what they are, whatever the method declares.
+        """
+        owner = self.classes.owner(binding.scope.node)
+        if owner is None or binding.kind is not BindingKind.PARAMETER:
+            return False
+        several = f"{binding.name}s"
+        setter = self.classes.info(owner).methods.get(f"set_{several}")
+        if setter is None:
+            return False
+        made = [
+            self.value(each.value)
+            for each in self.classes.assigned(owner, several)
+            if each.value is not None and not each.path and self.tree.contains(setter, each.target)
+        ]
+        return any(value.kind is Kind.TENSOR and value.device is Device.ACCELERATOR for value in made)
 
     def _has_other_users(self, definition: Definition | None) -> bool:
         """Return whether code that the project does not show may use a function or class."""
@@ -1304,7 +1342,49 @@ class Inference:
             result.device is Device.UNKNOWN and self._is_attribute_read_as_array(node)
         ):
             return result.on(Device.CPU).kept_in(Memory.EITHER)
-        return result
+        left = self._left_on_host(node) if result.device is Device.ACCELERATOR else None
+        return result if left is None else left
+
+    def _left_on_host(self, node: cst.Attribute) -> Value | None:
+        """Return what ``self.x`` is where all other methods of a class leave it on the host in the end, be it
+        that one of them has had it on the device: ``self.x = x.to(device)``, … ``self.x = self.x.to("cpu")``.
+        """
+        owner, function = self.tree.enclosing(node, cst.ClassDef), self.tree.enclosing(node, cst.FunctionDef)
+        if owner is None or function is None or not isinstance(node.value, cst.Name):
+            return None
+        left = self._left_in_the_end(owner, node.attr.value)
+        if self.classes.self_name(function) != node.value.value or any(
+            self.tree.enclosing(each.target, cst.FunctionDef) is function for each in left
+        ):
+            return None
+        values = [self.value(each.value) for each in left if each.value is not None]
+        return join(values) if values and all(value.device is Device.CPU for value in values) else None
+
+    @remembered
+    def _left_in_the_end(self, owner: cst.ClassDef, attr: str) -> list[AttributeBinding]:
+        """Return the assignments to an attribute that none behind it in the same block takes the place of,
+        before another method could see it; none if all are such.
+        """
+        info = self.classes.info(owner)
+        stores = self.classes.attribute_bindings(info, attr)
+        last: dict[cst.CSTNode | None, AttributeBinding] = {}
+        replaced: list[AttributeBinding] = []
+        for store in stores:
+            block = self.tree.parent(self.tree.statement(store.target))
+            if block in last and not self._is_read_between(info, last[block].target, store.target):
+                replaced.append(last[block])
+            last[block] = store
+        return [store for store in stores if store not in replaced] if replaced else []
+
+    def _is_read_between(self, info: ClassInfo, first: cst.Attribute, second: cst.Attribute) -> bool:
+        """Return whether a method that reads an attribute is called between two assignments to it."""
+        reads = self.tree.attributes_by_name.get(first.attr.value, ())
+        for call in self.tree.between(first, second, cst.Call):
+            if isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
+                method = info.method(call.func.attr.value)
+                if method is not None and self.tree.holds(method, reads):
+                    return True
+        return False
 
     def _attribute_alone(self, node: cst.Attribute) -> Value:
         dotted = self.names.qualified(node)

@@ -30,6 +30,7 @@ from torchlint.semantics.api.frameworks import (
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.contexts import COLD, Contexts, context
 from torchlint.semantics.dependencies import cached_property
+from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop, iterable_of
 from torchlint.semantics.flow.guards import Guard, concluded, guards, implied
 from torchlint.semantics.gradmode import Grad, grad
@@ -757,7 +758,9 @@ class Places(Part):
     def offered(self, node: cst.CSTNode) -> Hot | None:
         """Return the function by which code out of sight runs ``node`` as often as it likes, if any."""
         _, function = self._hot_here(node)
-        if function is None or self.hot(node) is not None or phase(self.module, node) in _NO_STEP:
+        if function is None or not self._may_be_step(node, function):
+            return None
+        if accelerated(self.module) and self.hot(node) is not None:
             return None
         for current, path, here in self._ways(self._run_of(node, function), self._may_be_offered):
             if here is None and self._is_offered(current):
@@ -785,17 +788,41 @@ class Places(Part):
             return False
         if not may_be_offered(function) or self._tests(function) or runs_once(self.module, function):
             return False
-        if phase(self.module, function.body) in _NO_STEP or transforms_sample(self.module, function):
+        if not self._may_be_step(function.body, function) or transforms_sample(self.module, function):
             return False
         work = self._work_of(function)
-        if work.heat is Heat.HOT or work.starts or work.steps or work.batches:
+        if work.trains or work.starts or work.steps or work.batches:
             return False
+        if work.heat is Heat.HOT and self.module.classes.owner(function) is None:
+            return False  # a loss, or a layer, runs parts of its own
         if self.main_guarded(function.body) or self.module.inference.callgraph.references(function):
             return False
+        owner = self._public_owner(function)
         return all(
-            context(self.module, place) in COLD or self.module.function(place) is function
+            context(self.module, place) in COLD
+            or self.module.function(place) is function
+            or (owner is not None and self.tree.enclosing(place, cst.ClassDef) is owner)
             for _, place in self._run_from(function, False)
         )
+
+    def _may_be_step(self, node: cst.CSTNode, function: Function) -> bool:
+        """Return whether a place in a function may be part of a step, as far as its phase tells.
+
+        What a constructor calls, such as ``set_timesteps(…)``, others may call again for each sequence.
+        """
+        doing = phase(self.module, node)
+        return doing not in _NO_STEP or (doing is Phase.SETUP and self._public_owner(function) is not None)
+
+    def _public_owner(self, function: Function) -> cst.ClassDef | None:
+        """Return the class of a method that others may call as well, whatever the class does with it."""
+        if not isinstance(function, cst.FunctionDef) or begins(function.name.value, Role.MAKING):
+            return None
+        if function.name.value[0] == "_" or len([*all_parameters(function.params)]) < 2:
+            return None
+        owner = self.module.classes.owner(function)
+        # What modules and optimizers are asked for is known.
+        plain = owner is not None and self.module.classes.info(owner).kind is Kind.OBJECT
+        return owner if plain else None
 
     @solved(False)
     def _may_be_hot(self, function: Function, streaming: bool) -> bool:

@@ -27,6 +27,7 @@ from torchlint.semantics.api.frameworks import (
 )
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.dependencies import Table, cached_property
+from torchlint.semantics.evidence import placed_by_callers
 from torchlint.semantics.flow.control import repeats_part
 from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS, Function, Loop
 from torchlint.semantics.gradmode import Grad, grad
@@ -330,7 +331,11 @@ class _Recurrence(Repetition):
     """The same, where what nothing in the file calls may be called by code out of sight."""
 
     def _run_unseen(self, function: cst.FunctionDef, scope: Scope) -> bool:
-        called = scope.kind is not ScopeKind.CLASS and function.name.value in self.tree.calls_by_name
+        called = scope.kind is not ScopeKind.CLASS and any(
+            self.module.qualified(call.func)
+            is None  # ``torch.nonzero(x)`` calls no function of that name here
+            for call in self.tree.calls_by_name.get(function.name.value, ())
+        )
         return (not called and places.may_be_offered(function)) or super()._run_unseen(function, scope)
 
 
@@ -350,7 +355,7 @@ def frequency(module: Module, node: cst.CSTNode) -> Frequency:
 def seldom(module: Module, node: cst.CSTNode) -> Seldom | None:
     """Return why a place that is said to wait is not seen to do so at every step; None if it is."""
     hot = places.hot(module, node)
-    if hot is None:
+    if hot is None or placed_by_callers(module):
         return Seldom.FOR_CALLERS if places.offered(module, node) is not None else None
     return Seldom.SUMS_UP if any(sums_up_metric(module, place) for place in hot.path) else None
 

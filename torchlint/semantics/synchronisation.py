@@ -34,7 +34,7 @@ from torchlint.semantics.api.results import (
 )
 from torchlint.semantics.conventions import says_host
 from torchlint.semantics.dimensions import has_no_dimension
-from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
+from torchlint.semantics.evidence import perhaps_accelerated, perhaps_on_device, perhaps_there
 from torchlint.semantics.lexicon import Role, denotes, names_loss
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
@@ -74,7 +74,7 @@ def may_be_on_device(module: Module, node: cst.BaseExpression) -> bool:
     ``module.on_device`` takes structures of tensors for tensors as well, which is right for what only a
     tensor answers to (``x.item()``), and wrong for what anything does (``print(x)``, ``if x``).
     """
-    if module.inference.is_plain(node) or not for_accelerator(module, node):
+    if module.inference.is_plain(node) or not perhaps_there(module, node):
         return False
     return _waits(module.value(node))
 
@@ -86,7 +86,7 @@ def _waits(value: Value) -> bool:
 def _certainly_on_device(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether the file itself puts this tensor on an accelerator."""
     value = module.value(node)
-    return accelerated(module) and value.tensorlike and value.device is Device.ACCELERATOR
+    return perhaps_accelerated(module) and value.tensorlike and value.device is Device.ACCELERATOR
 
 
 def only_on_failure(module: Module, node: cst.CSTNode) -> bool:
@@ -108,14 +108,14 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """
     func = call.func
     if isinstance(func, cst.Attribute) and func.attr.value == "get_scale" and not call.args:
-        scaled = accelerated(module) and module.value(func.value).kind is Kind.SCALER
+        scaled = perhaps_accelerated(module) and module.value(func.value).kind is Kind.SCALER
         return func.value if scaled else None
     if isinstance(func, cst.Attribute) and func.attr.value in _CONVERTING_METHODS and not call.args:
         source = _device_source(module, func.value)
         read = _unlinked(func.value)
         if source is None and func.attr.value == "item" and computed_elsewhere(module, read):
             return read
-        if source is None and accelerated(module):
+        if source is None and perhaps_accelerated(module):
             return read if every(_read_of_step(module, read)) else None
         return source
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
@@ -138,7 +138,7 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 def _device_source(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return ``node`` itself if it is on the device, or the device tensor that it is a plain host copy of."""
-    while not on_device(module, node):
+    while not perhaps_on_device(module, node):
         copied = _linked(node)
         if copied is None:
             return None
@@ -208,18 +208,22 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
             if moved and _becomes_array(module, call):
                 # Whatever it is, it has a place and becomes an array: only a tensor does.
                 value = module.value(tensor)
-                if value.kind is Kind.UNKNOWN and value.device is not Device.CPU and accelerated(module):
+                if (
+                    value.kind is Kind.UNKNOWN
+                    and value.device is not Device.CPU
+                    and perhaps_accelerated(module)
+                ):
                     return None if _stays_behind(module, tensor) else tensor
             if (
                 moved
-                and accelerated(module)
+                and perhaps_accelerated(module)
                 and isinstance(tensor, cst.Call)
                 and runs_given_model(module, tensor)
             ):
                 return tensor
             if (
                 moved
-                and accelerated(module)
+                and perhaps_accelerated(module)
                 and (_given_by_model(module, tensor) or _is_held_by_step(module, tensor))
             ):
                 return tensor
@@ -234,7 +238,7 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
             moved = len(call.args) == 1 and _names_host_type(module, call.args[0].value)
         case _:
             return _given_to_numpy(module, call)
-    return tensor if moved and on_device(module, tensor) else None
+    return tensor if moved and perhaps_on_device(module, tensor) else None
 
 
 def _stays_behind(module: Module, node: cst.BaseExpression) -> bool:
@@ -389,7 +393,7 @@ def _copied_in(module: Module, call: cst.Call, target: cst.BaseExpression) -> cs
         return None
     into = module.value(target)
     host = into.kind is Kind.TENSOR and into.device is Device.CPU
-    return source if host and on_device(module, source) else None
+    return source if host and perhaps_on_device(module, source) else None
 
 
 def _names_host_type(module: Module, node: cst.BaseExpression) -> bool:
@@ -452,14 +456,16 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
             return False
     # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
     takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
-    return on_device(module, operand) or (takes_tensors and _computed_on_device(module, operand))
+    return perhaps_on_device(module, operand) or (takes_tensors and _computed_on_device(module, operand))
 
 
 def _computed_on_device(module: Module, operand: cst.BaseExpression) -> bool:
     """Return whether a tensor that the file does not show as one is computed from what is on the device."""
     if isinstance(operand, cst.Comparison):
         sides = (operand.left, *(target.comparator for target in operand.comparisons))
-        if module.value(operand).kind is Kind.UNKNOWN and any(on_device(module, side) for side in sides):
+        if module.value(operand).kind is Kind.UNKNOWN and any(
+            perhaps_on_device(module, side) for side in sides
+        ):
             return True
     return computed_elsewhere(module, operand)
 
@@ -483,7 +489,9 @@ def _reads_scalars(module: Module, call: cst.Call, qualified: str | None) -> boo
         owner = call.func.value
         if call.func.attr.value not in READING_SCALARS or module.classes.instance_class(owner) is not None:
             return False
-        return any(may_be_on_device(module, size) for size in _sizes(call.args)) and on_device(module, owner)
+        return any(may_be_on_device(module, size) for size in _sizes(call.args)) and perhaps_on_device(
+            module, owner
+        )
     if (package != "torch" or name not in READING_SCALARS) and qualified != "torch.nn.functional.pad":
         return False
     return any(may_be_on_device(module, size) for size in _sizes(call.args[1:]))
@@ -522,7 +530,7 @@ def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression
         if index is None or index.__class__ in _LITERALS or not may_be_on_device(module, index):
             continue
         if module.value(index).dtype != "torch.bool" and has_no_dimension(module, index):
-            return index if on_device(module, node.value) else None
+            return index if module.value(node.value).tensorlike else None
     return None
 
 
@@ -560,7 +568,7 @@ def mask_of(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
     indices = (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
     for index in indices:
         # What is written out as a number or a text is by far the most frequent index.
-        if index.__class__ in _LITERALS or not on_device(module, index):
+        if index.__class__ in _LITERALS or not perhaps_on_device(module, index):
             continue
         if module.value(index).dtype in ("torch.bool", "bool"):
             indexed = module.value(node.value)
@@ -686,7 +694,7 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
 def _is_open(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether nothing shows where a tensor is, which is known to be one only by what takes it."""
     value = module.value(node)
-    return value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN and for_accelerator(module, node)
+    return value.kind is Kind.UNKNOWN and value.device is Device.UNKNOWN and perhaps_there(module, node)
 
 
 def _may_be_list(module: Module, node: cst.BaseExpression) -> bool:
@@ -757,7 +765,7 @@ def _holds_device_tensors(module: Module, node: cst.BaseExpression) -> bool:
     item = item_of(value)
     if item is None or value.kind not in (Kind.LIST, Kind.TUPLE, Kind.ITERATOR):
         return False
-    return accelerated(module) and _waits(item)
+    return perhaps_accelerated(module) and _waits(item)
 
 
 # --- text -------------------------------------------------------------------------------------------
@@ -819,7 +827,12 @@ def _is_written(module: Module, node: cst.BaseExpression) -> bool:
         return True
     value = module.value(node)
     held = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
-    return accelerated(module) and held is not None and _waits(held) and held.device is Device.ACCELERATOR
+    return (
+        perhaps_accelerated(module)
+        and held is not None
+        and _waits(held)
+        and held.device is Device.ACCELERATOR
+    )
 
 
 def _names_record(module: Module, text: cst.FormattedString) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import CHECKED_DISTRIBUTIONS, UNCHECKED_TWINS
-from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.evidence import perhaps_accelerated
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.values import Device, Kind
@@ -48,7 +48,7 @@ def check_of(module: Module, call: cst.Call) -> Check | None:
     if distribution is not None and distribution[1] in CHECKED_DISTRIBUTIONS:
         checked = any(may_be_on_device(module, arg.value) for arg in call.args)
         return _OF_PARAMETERS if checked and _validates(module, call) else None
-    if qualified == "torch.nn.utils.clip_grad_norm_" and accelerated(module):
+    if qualified == "torch.nn.utils.clip_grad_norm_" and perhaps_accelerated(module):
         return _OF_NORM if module.argument(call, "error_if_nonfinite").constant is True else None
     if qualified == "torch.normal":
         deviations = given_as(call, "std", 1)
@@ -109,7 +109,7 @@ def _of_method(module: Module, call: cst.Call, func: cst.Attribute) -> Check | N
     call_of, cls = made
     if name == "sample":
         # What has no tensors for parameters draws on the host.
-        there = accelerated(module) and module.value(func.value).device is not Device.CPU
+        there = perhaps_accelerated(module) and module.value(func.value).device is not Device.CPU
         drawn = cls == "Normal" and there and any(may_be_on_device(module, a.value) for a in call_of.args)
         return _OF_SAMPLE if drawn else None
     asked = given_as(call, "value", 0)

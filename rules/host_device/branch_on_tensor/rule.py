@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
-from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.evidence import perhaps_accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_recur
@@ -124,7 +124,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not may_recur(module, node) or not accelerated(module):
+    if not may_recur(module, node) or not perhaps_accelerated(module):
         return
     if isinstance(node, cst.Call):
         yield from _call_that_decides(module, node)

@@ -12,7 +12,7 @@ from torchlint.messages import SIZED_BEFOREHAND, trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.rules.host_device.purpose import writes_results
 from torchlint.semantics.attributes import part_of
-from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.evidence import perhaps_accelerated
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
@@ -115,7 +115,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
     - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not may_recur(module, node) or not accelerated(module) or not shape_wait(module, node):
+    if not may_recur(module, node) or not perhaps_accelerated(module) or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
     if hot is None or graph_break(module, node):

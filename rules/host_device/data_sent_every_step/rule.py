@@ -10,12 +10,12 @@ from torchlint.messages import often, trail
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.places import Hot
+from torchlint.semantics.places import Cause, Hot
 from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.sources import every
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import given_as, is_none, last_name
 from torchlint.semantics.transfers import MOVING_METHODS
-from torchlint.semantics.values import Memory
+from torchlint.semantics.values import Kind, Memory
 
 from ..data import MAKERS, SENDERS, copied_like, counts_up, is_drawn, made_and_sent, sent_ahead, sent_data
 from ..indices import host_index, is_mask, listed_indices, of_numbers, sent_before, slice_of, stored_tensor
@@ -125,7 +125,9 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
     data = sent_data(module, node) if node.func.__class__ is not cst.Call else None
     if data is not None:
         hot = place_of_sending(module, node)
-        if hot is not None:
+        if hot is not None and not (
+            hot.reason.cause is Cause.CALLERS and _is_up_to_callers(module, node, data)
+        ):
             last = last_name(node.func)
             name = last if last in ("new", "new_tensor") else module.source(node.func)
             message = f"`{name}` blocks on a host-to-device copy from pageable memory {often(hot)}"
@@ -160,6 +162,19 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             fix, remedy = None, f"Copy with {helper}, or keep the data on the device"
         little = _little(module, node, source, hot)
         yield Finding(node, message, fix, related=trail(hot), remedy=remedy, slight=little)
+
+
+def _is_up_to_callers(module: Module, node: cst.Call, data: cst.BaseExpression) -> bool:
+    """Return whether callers decide if anything is copied: by what they hand in, which may be a tensor of the
+    device, or since it goes to the device of theirs only if they have one.
+    """
+    if module.value(data).kind is Kind.UNKNOWN and isinstance(data, cst.Name):
+        bindings = module.bindings(data)
+        if bindings and all(binding.kind is BindingKind.PARAMETER for binding in bindings):
+            return True
+    device = given_as(node, "device", None)
+    made = [b.value for b in module.bindings(device)] if device is not None else []
+    return any(isinstance(each, cst.IfExp) and is_none(each.orelse) for each in made)
 
 
 def _little(module: Module, node: cst.Call, source: cst.BaseExpression, hot: Hot) -> str | None:
