@@ -20,6 +20,7 @@ from torchlint.project.records import STAR, Definition, Import, Record, Standing
 from torchlint.project.roots import INIT, SourceFolders, fails_on_warnings, is_test, module_at
 from torchlint.reading import read
 from torchlint.source import Source, SourceError
+from torchlint.vocabulary import Identifiers
 
 MOST_COMPANIONS = 60
 """What holds for a program as a whole is asked of programs of so many files; names lead anywhere."""
@@ -92,6 +93,9 @@ class Index:
         self._companions: dict[Path, int] = {}
         self._spoken: dict[str, list[int]] = {}
         """For each word the files that were asked for it, and those of them that have it, as `ranked`."""
+        self._identifiers = Identifiers()
+        self._identified = 0
+        """The files whose identifiers are known, as `ranked`."""
         self._headers: dict[Path, str] = {}
         self.asked: set[str] = set()
         """The words that texts were asked for, and the names that files were."""
@@ -144,9 +148,15 @@ class Index:
         new = files & ~known[0]
         if new:
             known[0] |= new
-            for rank in ranks_in(new):
-                if word in self.text(self.ordered[rank - 1]):
-                    known[1] |= 1 << rank
+            for rank in ranks_in(new & ~self._identified):
+                self._identifiers.add(self.text(self.ordered[rank - 1]), 1 << rank)
+            self._identified |= new
+            found, certain = self._identifiers.holding(word)
+            found &= new
+            if not certain:
+                texts = ((rank, self.text(self.ordered[rank - 1])) for rank in ranks_in(found))
+                found = sum(1 << rank for rank, text in texts if word in text)
+            known[1] |= found
         return files & known[1]
 
     def headers(self, file: Path) -> str:
@@ -174,7 +184,11 @@ class Index:
     def _replaced(self, file: Path) -> None:
         self._texts.pop(file, None)
         self._headers.pop(file, None)
-        others = ~(1 << self.rank(file))
+        bit = 1 << self.rank(file)
+        if self._identified & bit:
+            self._identifiers.forget(bit)
+        others = ~bit
+        self._identified &= others
         for known in self._spoken.values():
             known[0] &= others
             known[1] &= others
