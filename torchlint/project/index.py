@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import merge
 from itertools import takewhile
 from pathlib import Path
 
@@ -57,6 +58,9 @@ class Link:
     missing: bool = False
 
 
+_Starred = tuple[list[Path], dict[str | None, list[int]]]
+
+
 class Index:
     """The records of the files of one project, and where the names in them lead."""
 
@@ -90,6 +94,8 @@ class Index:
         self._reached: dict[tuple[bool, int], int] = {}
         self.shape = 0
         """Another number once names may lead elsewhere, since a text has other imports than before."""
+        self._starring: dict[Path, _Starred] = {}
+        self._names: dict[Path, frozenset[str] | None] = {}
         self._companions: dict[Path, int] = {}
         self._spoken: dict[str, list[int]] = {}
         """For each word the files that were asked for it, and those of them that have it, as `ranked`."""
@@ -195,7 +201,7 @@ class Index:
         before = self._records.pop(file, None)
         if before is None or not before.leads_as(self.record(file)):
             self.shape += 1
-            for links in (self._links, self._reached, self._companions):
+            for links in (self._links, self._reached, self._companions, self._starring, self._names):
                 links.clear()
             for name in ("_importers", "_steps", "patched", "unreadable"):
                 vars(self).pop(name, None)
@@ -259,7 +265,17 @@ class Index:
         also: set[tuple[Path, str]] = set()
         found = place if place is not None else self._library_name(file, name, also)
         visited.update(each for each, _ in (*asked, *also))
+        for each in tuple(visited):
+            # What a star brings has no such name as long as none of these has.
+            self._follow_stars(each, visited)
         return found
+
+    def _follow_stars(self, file: Path, visited: set[Path]) -> None:
+        """Add the modules that star imports of a file lead to, and so on."""
+        for module in self._starred_from(file)[0]:
+            if module not in visited:
+                visited.add(module)
+                self._follow_stars(module, visited)
 
     def _library_name(self, file: Path, name: str, asked: set[tuple[Path, str]]) -> str | None:
         if (file, name) in asked or file not in self.files:
@@ -504,15 +520,67 @@ class Index:
                 continue
             if (found := self._imported(file, each, asked)) is not None:
                 return found
-        for each in reversed(own.imports):
-            if each.name == STAR and (module := self.module(file, each.module, each.level)) is not None:
-                found = self._definition(module, name, asked) if self.exports(module, name) else None
-                if found is not None:
-                    return found
+        for module in self._bringing(file, name):
+            found = self._definition(module, name, asked) if self.exports(module, name) else None
+            if found is not None:
+                return found
         if file.name == INIT or file not in self.files:
             submodule = self._at(file.parent if file.name == INIT else file, name)
             return Place(submodule) if submodule is not None else None
         return None
+
+    def _bringing(self, file: Path, name: str) -> Iterator[Path]:
+        """Yield the modules from which star imports of a file may bring a name, the last import first."""
+        modules, by_name = self._starred_from(file)
+        if modules:
+            for place in merge(by_name.get(name, ()), by_name.get(None, ())):
+                yield modules[place]
+
+    def _starred_from(self, file: Path) -> _Starred:
+        """Return the modules of a file's star imports, the last one first,
+        and for each name the places of those that may have it, for None of those that may have any.
+        """
+        if file not in self._starring:
+            imports = reversed(self.record(file).imports) if file in self.files else ()
+            found = (self.module(file, each.module, each.level) for each in imports if each.name == STAR)
+            modules = [module for module in found if module is not None]
+            by_name: dict[str | None, list[int]] = {}
+            for place, module in enumerate(modules):
+                held = self._held(module)
+                for held_name in (None,) if held is None else held:
+                    by_name.setdefault(held_name, []).append(place)
+            self._starring[file] = modules, by_name
+        return self._starring[file]
+
+    def _held(self, file: Path) -> frozenset[str] | None:
+        """Return all names that a module may have; None if that may be any."""
+        if file not in self._names:
+            self._names[file] = None  # as long as it leads back to itself
+            own = self.record(file) if file in self.files else Record()
+            found = {made.name for made in own.definitions}
+            found.update(each.bound for each in own.imports if each.bound is not None)
+            if file.name == INIT or file not in self.files:
+                found.update(self._below.get(file.parent if file.name == INIT else file, ()))
+            for each in own.imports:
+                module = self.module(file, each.module, each.level) if each.name == STAR else None
+                if module is not None:
+                    more = self._held(module)
+                    if more is None:
+                        return None
+                    found |= more
+            self._names[file] = frozenset(found)
+        return self._names[file]
+
+    @cached_property
+    def _below(self) -> dict[Path, set[str]]:
+        """The names of the modules and folders in each folder that has a file of the project in it."""
+        found: dict[Path, set[str]] = {}
+        for file in self.files:
+            found.setdefault(file.parent, set()).add(file.stem)
+        for folder in list(found):
+            for inner in (folder, *folder.parents):
+                found.setdefault(inner.parent, set()).add(inner.name)
+        return found
 
     def _imported(self, file: Path, each: Import, asked: set[tuple[Path, str]]) -> Place | None:
         """Return what an import statement of ``file`` binds a name to."""
