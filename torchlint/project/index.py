@@ -254,12 +254,18 @@ class Index:
         """
         return self._definition(file, name, set())
 
-    def lookup(self, file: Path, name: str, visited: set[Path]) -> Place | str | None:
+    def lookup(
+        self, file: Path, name: str, visited: set[Path], *, by: Path | None = None
+    ) -> Place | str | None:
         """Return what a file or package has under a name; for something of a library its dotted name.
 
-        The files that were asked for it are added to ``visited``.
+        The files that were asked for it, perhaps ``by`` another, are added to ``visited``.
         """
         self.asked.add(name)
+        part = self._own_part(by, file, name) if by is not None else None
+        if part is not None:
+            visited.update((file, part.file))
+            return part
         asked: set[tuple[Path, str]] = set()
         place = self._definition(file, name, asked)
         also: set[tuple[Path, str]] = set()
@@ -499,7 +505,7 @@ class Index:
             return Link(each, (Place(module),))
         if each.name == STAR:
             return Link(each, (Place(module), *self._starred(module)))
-        place = self.definition(module, each.name)
+        place = self._own_part(file, module, each.name) or self.definition(module, each.name)
         missing = place is None and not self._may_hold(module, each.name, set())
         return Link(each, (Place(module) if place is None else place,), missing)
 
@@ -590,7 +596,16 @@ class Index:
             module = self.module(file, name)
             return Place(module) if module is not None else None
         module = self.module(file, each.module, each.level)
-        return self._definition(module, each.name, asked) if module is not None else None
+        if module is None:
+            return None
+        return self._own_part(file, module, each.name) or self._definition(module, each.name, asked)
+
+    def _own_part(self, file: Path, module: Path, name: str) -> Place | None:
+        """Return the module that a package imports from itself, whatever it defines under the name beside:
+        ``from . import plugin``.
+        """
+        part = self._at(file.parent, name) if module == file and file.name == INIT else None
+        return Place(part) if part is not None else None
 
     def exports(self, file: Path, name: str) -> bool:
         """Return whether a star import of a module brings a name, if the module has it."""
