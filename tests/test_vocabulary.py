@@ -10,7 +10,7 @@ import pytest
 
 from torchlint import vocabulary as module
 from torchlint.registry import catalogue
-from torchlint.vocabulary import Vocabulary, Words
+from torchlint.vocabulary import Identifiers, Vocabulary, Words
 
 _LETTERS = "ab_1.( \n\t\rü\u2028\x0c\x00\ud800"
 
@@ -118,3 +118,26 @@ def test_words_of_every_rule_are_found_wherever_they_stand() -> None:
             for text in (word, f"x{word}y", f" {word} ", f"ü{word}ü", f"\n{word}\r", word[1:], word[:-1]):
                 assert word in words(text, word) or word not in text, (rule.code, word, text)
                 assert word not in words(text, word) or plain(word) in plain(text), (rule.code, word, text)
+
+
+def test_identifiers_of_many_texts_rule_out_none_that_has_a_word() -> None:
+    draw = Random(2)
+    texts = ["".join(draw.choices(_LETTERS, k=draw.randrange(40))) for _ in range(60)]
+    identifiers = Identifiers()
+    for place, text in enumerate(texts):
+        identifiers.add(text, 1 << place)
+    identifiers.forget(1 << 7)
+    answers = set()
+    for _ in range(2000):
+        at = draw.randrange(30)
+        word = draw.choice(texts)[at : at + draw.randrange(1, 5)] or draw.choice(_LETTERS)
+        found, certain = identifiers.holding(word)
+        for place, text in enumerate(texts):
+            if place == 7:
+                continue
+            if certain:
+                assert bool(found >> place & 1) is (word in text), (text, word)
+            else:
+                assert found >> place & 1 or word not in text, (text, word)
+            answers.add((certain, bool(found >> place & 1)))
+    assert len(answers) == 4

@@ -13,6 +13,8 @@ _IMPORT = "import:"
 # What ends an identifier becomes a space; bytes beyond ASCII do not, for they may be of a letter.
 _APART = bytes(code if code >= 128 or _IDENTIFIER.match(chr(code)) else ord(" ") for code in range(256))
 
+_BOUNDED = re.compile(rb" ?[^ ]+ ?")
+
 
 class Vocabulary:
     """The words that rules look for, and which parts of them the identifiers of programs hold.
@@ -37,7 +39,7 @@ class Vocabulary:
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
         seen, holders = self._memory
-        own = set(text.encode("utf-8", "surrogatepass").translate(_APART).split())
+        own = set(_apart(text).split())
         new = own - seen
         if new:
             joined = b" %b " % b" ".join(new)
@@ -51,6 +53,54 @@ class Vocabulary:
             seen |= new
             self._remembered += len(joined)
         return {""}.union(*map(holders.__getitem__, holders.keys() & own))
+
+
+class Identifiers:
+    """Which of many texts hold which identifiers: most words are found without a search through any text.
+
+    Each text has a bit, and sets of texts are numbers.
+    """
+
+    def __init__(self) -> None:
+        self._holders: dict[bytes, int] = {}
+        self._joined = bytearray(b" ")
+
+    def add(self, text: str, bit: int) -> None:
+        """Take in the identifiers of a text."""
+        holders, new = self._holders, []
+        for identifier in set(_apart(text).split()):
+            known = holders.get(identifier)
+            if known is None:
+                new.append(identifier)
+                known = 0
+            holders[identifier] = known | bit
+        self._joined += b"".join(b"%b " % each for each in new)
+
+    def forget(self, bit: int) -> None:
+        """Let go of a text."""
+        for identifier in self._holders:
+            self._holders[identifier] &= ~bit
+
+    def holding(self, word: str) -> tuple[int, bool]:
+        """Return the texts whose identifiers allow for a word, and whether that shows that they have it."""
+        split = _apart(word)
+        found = -1
+        for part in _BOUNDED.findall(split):
+            found &= self._holding(part)
+        return found, b" " not in split
+
+    def _holding(self, part: bytes) -> int:
+        """Return the texts with a part of an identifier, with a space where it begins or ends."""
+        if part[:1] == part[-1:] == b" ":
+            return self._holders.get(part[1:-1], 0)
+        joined, found = self._joined, 0
+        at = joined.find(part)
+        while at >= 0:
+            start = joined.rfind(b" ", 0, at + 1) + 1
+            end = joined.find(b" ", start)
+            found |= self._holders[bytes(joined[start:end])]
+            at = joined.find(part, end)
+        return found
 
 
 class Words:
@@ -97,6 +147,10 @@ class JoinedWords:
     def lack(self, signs: frozenset[str]) -> bool:
         """Return whether none of some words can be there, of each of which a part is among ``signs``."""
         return self._held.isdisjoint(signs)
+
+
+def _apart(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass").translate(_APART)
 
 
 @cache

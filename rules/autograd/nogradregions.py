@@ -610,7 +610,9 @@ class NoGradRegions(Part):
         known = model.cls is not None or model.definition is not None
         if not known and self.tree.source(call.func) not in self._given_weights:
             return False
-        return self._only_uses_weights and self._is_of_script(call)
+        if not self._loads_for_use or not self._is_of_script(call):
+            return False
+        return not self._trains_or_exports
 
     @solved(nothing=False)
     def _is_of_script(self, node: cst.CSTNode) -> bool:
@@ -663,10 +665,9 @@ class NoGradRegions(Part):
         )
 
     @cached_property
-    def _only_uses_weights(self) -> bool:
-        if Backpropagation.of(self.module).passes or not loads_weights(self.module):
-            return False
-        return not self._trains_or_exports
+    def _loads_for_use(self) -> bool:
+        """Whether the file loads weights, and has no backward pass of its own."""
+        return not Backpropagation.of(self.module).passes and loads_weights(self.module)
 
     def _is_forward_pass(self, call: cst.Call) -> bool:
         """Return whether a call runs a model, and no copy of one: copies are often frozen elsewhere."""

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import merge
 from itertools import takewhile
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from torchlint.project.records import STAR, Definition, Import, Record, Standing
 from torchlint.project.roots import INIT, SourceFolders, fails_on_warnings, is_test, module_at
 from torchlint.reading import read
 from torchlint.source import Source, SourceError
+from torchlint.vocabulary import Identifiers
 
 MOST_COMPANIONS = 60
 """What holds for a program as a whole is asked of programs of so many files; names lead anywhere."""
@@ -56,6 +58,9 @@ class Link:
     missing: bool = False
 
 
+_Starred = tuple[list[Path], dict[str | None, list[int]]]
+
+
 class Index:
     """The records of the files of one project, and where the names in them lead."""
 
@@ -89,9 +94,14 @@ class Index:
         self._reached: dict[tuple[bool, int], int] = {}
         self.shape = 0
         """Another number once names may lead elsewhere, since a text has other imports than before."""
+        self._starring: dict[Path, _Starred] = {}
+        self._names: dict[Path, frozenset[str] | None] = {}
         self._companions: dict[Path, int] = {}
         self._spoken: dict[str, list[int]] = {}
         """For each word the files that were asked for it, and those of them that have it, as `ranked`."""
+        self._identifiers = Identifiers()
+        self._identified = 0
+        """The files whose identifiers are known, as `ranked`."""
         self._headers: dict[Path, str] = {}
         self.asked: set[str] = set()
         """The words that texts were asked for, and the names that files were."""
@@ -144,9 +154,15 @@ class Index:
         new = files & ~known[0]
         if new:
             known[0] |= new
-            for rank in ranks_in(new):
-                if word in self.text(self.ordered[rank - 1]):
-                    known[1] |= 1 << rank
+            for rank in ranks_in(new & ~self._identified):
+                self._identifiers.add(self.text(self.ordered[rank - 1]), 1 << rank)
+            self._identified |= new
+            found, certain = self._identifiers.holding(word)
+            found &= new
+            if not certain:
+                texts = ((rank, self.text(self.ordered[rank - 1])) for rank in ranks_in(found))
+                found = sum(1 << rank for rank, text in texts if word in text)
+            known[1] |= found
         return files & known[1]
 
     def headers(self, file: Path) -> str:
@@ -174,14 +190,18 @@ class Index:
     def _replaced(self, file: Path) -> None:
         self._texts.pop(file, None)
         self._headers.pop(file, None)
-        others = ~(1 << self.rank(file))
+        bit = 1 << self.rank(file)
+        if self._identified & bit:
+            self._identifiers.forget(bit)
+        others = ~bit
+        self._identified &= others
         for known in self._spoken.values():
             known[0] &= others
             known[1] &= others
         before = self._records.pop(file, None)
         if before is None or not before.leads_as(self.record(file)):
             self.shape += 1
-            for links in (self._links, self._reached, self._companions):
+            for links in (self._links, self._reached, self._companions, self._starring, self._names):
                 links.clear()
             for name in ("_importers", "_steps", "patched", "unreadable"):
                 vars(self).pop(name, None)
@@ -234,18 +254,34 @@ class Index:
         """
         return self._definition(file, name, set())
 
-    def lookup(self, file: Path, name: str, visited: set[Path]) -> Place | str | None:
+    def lookup(
+        self, file: Path, name: str, visited: set[Path], *, by: Path | None = None
+    ) -> Place | str | None:
         """Return what a file or package has under a name; for something of a library its dotted name.
 
-        The files that were asked for it are added to ``visited``.
+        The files that were asked for it, perhaps ``by`` another, are added to ``visited``.
         """
         self.asked.add(name)
+        part = self._own_part(by, file, name) if by is not None else None
+        if part is not None:
+            visited.update((file, part.file))
+            return part
         asked: set[tuple[Path, str]] = set()
         place = self._definition(file, name, asked)
         also: set[tuple[Path, str]] = set()
         found = place if place is not None else self._library_name(file, name, also)
         visited.update(each for each, _ in (*asked, *also))
+        for each in tuple(visited):
+            # What a star brings has no such name as long as none of these has.
+            self._follow_stars(each, visited)
         return found
+
+    def _follow_stars(self, file: Path, visited: set[Path]) -> None:
+        """Add the modules that star imports of a file lead to, and so on."""
+        for module in self._starred_from(file)[0]:
+            if module not in visited:
+                visited.add(module)
+                self._follow_stars(module, visited)
 
     def _library_name(self, file: Path, name: str, asked: set[tuple[Path, str]]) -> str | None:
         if (file, name) in asked or file not in self.files:
@@ -469,7 +505,7 @@ class Index:
             return Link(each, (Place(module),))
         if each.name == STAR:
             return Link(each, (Place(module), *self._starred(module)))
-        place = self.definition(module, each.name)
+        place = self._own_part(file, module, each.name) or self.definition(module, each.name)
         missing = place is None and not self._may_hold(module, each.name, set())
         return Link(each, (Place(module) if place is None else place,), missing)
 
@@ -490,15 +526,67 @@ class Index:
                 continue
             if (found := self._imported(file, each, asked)) is not None:
                 return found
-        for each in reversed(own.imports):
-            if each.name == STAR and (module := self.module(file, each.module, each.level)) is not None:
-                found = self._definition(module, name, asked) if self.exports(module, name) else None
-                if found is not None:
-                    return found
+        for module in self._bringing(file, name):
+            found = self._definition(module, name, asked) if self.exports(module, name) else None
+            if found is not None:
+                return found
         if file.name == INIT or file not in self.files:
             submodule = self._at(file.parent if file.name == INIT else file, name)
             return Place(submodule) if submodule is not None else None
         return None
+
+    def _bringing(self, file: Path, name: str) -> Iterator[Path]:
+        """Yield the modules from which star imports of a file may bring a name, the last import first."""
+        modules, by_name = self._starred_from(file)
+        if modules:
+            for place in merge(by_name.get(name, ()), by_name.get(None, ())):
+                yield modules[place]
+
+    def _starred_from(self, file: Path) -> _Starred:
+        """Return the modules of a file's star imports, the last one first,
+        and for each name the places of those that may have it, for None of those that may have any.
+        """
+        if file not in self._starring:
+            imports = reversed(self.record(file).imports) if file in self.files else ()
+            found = (self.module(file, each.module, each.level) for each in imports if each.name == STAR)
+            modules = [module for module in found if module is not None]
+            by_name: dict[str | None, list[int]] = {}
+            for place, module in enumerate(modules):
+                held = self._held(module)
+                for held_name in (None,) if held is None else held:
+                    by_name.setdefault(held_name, []).append(place)
+            self._starring[file] = modules, by_name
+        return self._starring[file]
+
+    def _held(self, file: Path) -> frozenset[str] | None:
+        """Return all names that a module may have; None if that may be any."""
+        if file not in self._names:
+            self._names[file] = None  # as long as it leads back to itself
+            own = self.record(file) if file in self.files else Record()
+            found = {made.name for made in own.definitions}
+            found.update(each.bound for each in own.imports if each.bound is not None)
+            if file.name == INIT or file not in self.files:
+                found.update(self._below.get(file.parent if file.name == INIT else file, ()))
+            for each in own.imports:
+                module = self.module(file, each.module, each.level) if each.name == STAR else None
+                if module is not None:
+                    more = self._held(module)
+                    if more is None:
+                        return None
+                    found |= more
+            self._names[file] = frozenset(found)
+        return self._names[file]
+
+    @cached_property
+    def _below(self) -> dict[Path, set[str]]:
+        """The names of the modules and folders in each folder that has a file of the project in it."""
+        found: dict[Path, set[str]] = {}
+        for file in self.files:
+            found.setdefault(file.parent, set()).add(file.stem)
+        for folder in list(found):
+            for inner in (folder, *folder.parents):
+                found.setdefault(inner.parent, set()).add(inner.name)
+        return found
 
     def _imported(self, file: Path, each: Import, asked: set[tuple[Path, str]]) -> Place | None:
         """Return what an import statement of ``file`` binds a name to."""
@@ -508,7 +596,16 @@ class Index:
             module = self.module(file, name)
             return Place(module) if module is not None else None
         module = self.module(file, each.module, each.level)
-        return self._definition(module, each.name, asked) if module is not None else None
+        if module is None:
+            return None
+        return self._own_part(file, module, each.name) or self._definition(module, each.name, asked)
+
+    def _own_part(self, file: Path, module: Path, name: str) -> Place | None:
+        """Return the module that a package imports from itself, whatever it defines under the name beside:
+        ``from . import plugin``.
+        """
+        part = self._at(file.parent, name) if module == file and file.name == INIT else None
+        return Place(part) if part is not None else None
 
     def exports(self, file: Path, name: str) -> bool:
         """Return whether a star import of a module brings a name, if the module has it."""

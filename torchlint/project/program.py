@@ -318,7 +318,7 @@ class Program:
             level = len(statement.relative)
             base, _, name = path.rpartition(".") if path else ("", "", "")
             module = self.index.module(file, base, level)
-            return None if module is None else self._look_up(module, name)
+            return None if module is None else self._look_up(module, name, by=file)
         module = self.index.module(file, dotted)
         if module is not None:
             self._note(Facet.NAMES, module)
@@ -337,9 +337,9 @@ class Program:
         found = self._look_up(file, name)
         return self._target(found) if isinstance(found, Place) else found
 
-    def _look_up(self, file: Path, name: str) -> Place | str | None:
+    def _look_up(self, file: Path, name: str, by: Path | None = None) -> Place | str | None:
         visited: set[Path] = set()
-        found = self.index.lookup(file, name, visited)
+        found = self.index.lookup(file, name, visited, by=by)
         self._note(Facet.NAMES, *visited)
         return found
 

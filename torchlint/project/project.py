@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +21,14 @@ if TYPE_CHECKING:
     from torchlint.project.program import Program, Trees
     from torchlint.semantics.module import Settings
 
-_MOST_MEMORY = 450_000_000
-"""About how many bytes of memory models may take that are kept from one checked file to the next.
+_LEAST_MEMORY, _MOST_MEMORY = 450_000_000, 1_200_000_000
+"""Between how many bytes of memory models may take that are kept from one checked file to the next.
 
-What the files of a large library lead to over and over has to fit: that of diffusers takes 300 million.
+What the files of a large library lead to over and over has to fit, or it is made anew for nearly every file:
+that of diffusers takes 300 million, that of vLLM 550 million.
 """
+_LIMITS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where a container is told how much memory it may take."""
 _IN_TREE, _IN_MODEL, _OF_ANSWER = 40, 15, 400
 """Bytes that a character of a file takes in its tree, and in its names and flow, and those of an answer.
 
@@ -53,14 +58,14 @@ class Project:
         present = self._program
         if present is not None and not anew and alike(present.settings, settings):
             taken = _IN_TREE * len(present.trees) + _IN_MODEL * len(present)
-            if taken + _OF_ANSWER * len(present.fixpoint) < _MOST_MEMORY:
+            if taken + _OF_ANSWER * len(present.fixpoint) < _memory():
                 return present
         self.forget()
         from torchlint.project.program import Program, Trees
 
         # Whoever wants it anew is in the middle of a file, and has its tree.
         if self._trees is not None and not anew:
-            self._trees.keep(self._lately(self._trees, _MOST_MEMORY // 3 // _IN_TREE))
+            self._trees.keep(self._lately(self._trees, _memory() // 3 // _IN_TREE))
         if self._trees is None:
             self._trees = Trees(self.index)
         self._program = Program(self._trees, settings)
@@ -216,3 +221,23 @@ class Project:
             return False
         self.overlay(source)
         return self.index.is_connected(source.path) or bool(configs.named(source.path))
+
+
+def _memory() -> int:
+    """Return about how many bytes models may take: half of what there is for a process on each processor.
+
+    What is found does not depend on it, only how often it is worked out.
+    """
+    return min(max(_share(), _LEAST_MEMORY), _MOST_MEMORY)
+
+
+@cache
+def _share() -> int:
+    try:
+        every = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0
+    for limit in _LIMITS:
+        with suppress(OSError, ValueError):
+            every = min(every, int(limit.read_text(encoding="utf-8")))
+    return every // (2 * (os.cpu_count() or 1))

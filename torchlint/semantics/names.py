@@ -29,7 +29,7 @@ from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.flow.definitions import ReachingDefinitions
 from torchlint.semantics.flow.graph import Comprehension, Root
 from torchlint.semantics.linked import Link, Target
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import is_none, start_of
 from torchlint.syntax import RANK_SHIFT, SyntaxTree
 
@@ -789,6 +789,9 @@ class Names:
         if not isinstance(node, cst.Name):
             return None
         bindings = self.bindings(node)
+        if len(bindings) > 1:
+            # ``plugin = None`` where the import fails: it is used where that did not happen.
+            bindings = tuple(binding for binding in bindings if not is_none(binding.value))
         if len(bindings) == 1 and bindings[0].kind is BindingKind.IMPORT:
             return self.imported_by(bindings[0])
         if len(bindings) == 1 and isinstance(bindings[0].value, cst.Call):
@@ -814,8 +817,15 @@ class Names:
             return None
         if isinstance(found, str):
             return canonical(found)
-        answers = {self.bound_name(binding) for binding in found if not is_none(binding.value)}
+        answers = {self._name_elsewhere(binding) for binding in found if not is_none(binding.value)}
         return answers.pop() if len(answers) == 1 else None
+
+    @solved(None)
+    def _name_elsewhere(self, binding: Binding) -> str | None:
+        """Return the `bound_name` of a definition in another file, which may lead back here:
+        ``from . import plugin``, or ``plugin = None`` where that fails.
+        """
+        return self.bound_name(binding)
 
     def spelling(self, qualified: str, at: cst.CSTNode) -> str | None:
         """Return how code at ``at`` can spell a dotted name with the imports that the file has.
