@@ -44,10 +44,10 @@ def roots_of(file: Path) -> list[Path]:
 
     That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
     above the package that the file is in, or else its own folder, or the highest above that with modules in
-    it, and in all folders between: ``train.py`` stands above ``utils/meters.py``. It also stands above
-    ``lib/utils/meters.py`` if it imports ``lib``, where that has no modules itself. The others follow, from the
-    highest to the nearest, as modules may lie about in a folder with many projects; the last is the package
-    itself, which may lie among all that are installed.
+    it, and in all folders between: ``train.py`` stands above ``utils/meters.py``, and above
+    ``lib/utils/meters.py`` if it imports ``lib``, where that has no modules itself. The others follow, from
+    the highest to the nearest, as modules may lie about in a folder with many projects; the last is the
+    package itself, which may lie among all that are installed.
     """
     marked = next(filter(is_root, file.parents), None)
     if marked is not None:
