@@ -338,8 +338,9 @@ class Settings:
         """Return the detected targets of torch and of the other libraries, looked for once a directory."""
         known = self._detected.get(directory)
         if known is None:
-            packages = (target.TORCH, *target.LIBRARIES)
-            known = self._detected[directory] = tuple(target.detect(directory, name) for name in packages)
+            torch = self.options.target_torch or target.detect(directory)
+            others = (target.detect(directory, name, torch) for name in target.LIBRARIES)
+            known = self._detected[directory] = (torch, *others)
         return known
 
     @cached_property
@@ -357,7 +358,6 @@ class Settings:
             )
         )
         found, *others = self._targets(path if is_folder(path) else path.parent)
-        found = chosen.target_torch if chosen.target_torch is not None else found
         severities = self._severities(path)
         key = off, severities, found, *others
         if key not in self._made:

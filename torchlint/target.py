@@ -119,16 +119,30 @@ class Target:
 def beside(torch: Target, package: str) -> Target:
     """Return the releases of torchvision or torchaudio that the releases of torch imply.
 
-    Both are built for one minor release of torch each: no older one can be installed beside it.
+    Both are built for one minor release of torch each: neither an older nor a newer one can be installed
+    beside it.
     """
-    if torch.lower is None or package not in ("torchvision", "torchaudio"):
+    lower, upper = _built_for(torch.lower, package), _built_for(torch.upper, package)
+    if lower is None and upper is None:
         return Target.unknown()
-    major, minor = torch.lower.major, torch.lower.minor
+    # torchaudio has the same functions since 2.9, whichever it is.
+    bounded = upper is not None and package == "torchvision"
+    highest = Version(f"{upper}.{_LAST_PATCH}") if bounded else None
+    return Target(None if lower is None else Version(lower), highest, f"torch {torch}")
+
+
+_BUILT_FOR_TORCH = ("torchvision", "torchaudio")
+_LAST_PATCH = 9
+
+
+def _built_for(torch: Version | None, package: str) -> str | None:
+    """Return the minor release of a library that is built for a release of torch; None if it is not known."""
+    if torch is None or package not in _BUILT_FOR_TORCH:
+        return None
+    major, minor = torch.major, torch.minor
     if package == "torchaudio":
-        text = f"2.{minor}" if major == 2 and minor < 9 else "2.9" if major >= 2 else None
-    else:
-        text = f"0.{minor + 15}" if major == 2 else f"0.{minor + 1}" if minor >= 7 else None
-    return Target(Version(text), None, f"torch {torch.lower}") if text is not None else Target.unknown()
+        return f"2.{minor}" if major == 2 and minor < 9 else "2.9" if major >= 2 else None
+    return f"0.{minor + 15}" if major == 2 else f"0.{minor + 1}" if major == 1 and minor >= 3 else None
 
 
 def _check_exists(version: Version, text: str, package: str) -> None:
@@ -207,20 +221,24 @@ class _Declared:
     lock: bool = False
 
 
-def detect(path: Path, package: str = TORCH) -> Target:
+def detect(path: Path, package: str = TORCH, torch: Target | None = None) -> Target:
     """Return the target of the program at ``path`` (a file or a directory) as its project declares it.
 
     The closest directory upwards whose files mention the library decides. A lower bound in a declaration
     counts before a pin in a lock file, since who installs the project need not use the lock; where no
     declaration sets a bound, the pin counts. The lowest admitted release of all declarations is the target's
     lower bound; the highest that is pinned, in whichever file, its upper one: with it the program is run.
-    Without any declaration it is the installed one, else unknown.
+    Without any declaration it is the installed one, else unknown. A library that is built for one release of
+    torch is not the installed one where ``torch`` is another.
 
     Unreadable or malformed files declare nothing: other tools report them.
     """
     path = path.absolute()
     directory = path if is_folder(path) else path.parent
-    return _declared(directory, package) or installed(package)
+    declared = _declared(directory, package)
+    if declared is None and package in _BUILT_FOR_TORCH and torch not in (None, installed(TORCH)):
+        return Target.unknown("no declaration found")
+    return declared or installed(package)
 
 
 def forget() -> None:

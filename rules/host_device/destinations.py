@@ -38,8 +38,13 @@ WRITING = (Role.SAVING, Role.DRAWING, Role.EXPORT)
 
 
 def writes_out(module: Module, call: cst.Call) -> bool:
-    """Return whether ``call`` saves, plots or writes what it is given."""
+    """Return whether ``call`` saves, plots or writes what it is given.
+
+    What goes on with a picture computes it: ``colors = model.render_rays(origins)``.
+    """
     name = last_name(call.func) or ""
+    if begins(name, Role.RENDERING) and not isinstance(module.tree.parent(call), cst.Expr):
+        return False
     if name == "scatter":
         return _draws_points(module, call)
     return name in WRITERS or begins(name, *WRITING) or _writes_to_resource(module, call)

@@ -31,7 +31,7 @@ from . import stakes
 from .destinations import WRITING, steps_environment, writes_out
 
 if TYPE_CHECKING:
-    from torchlint.semantics.flow.graph import Loop
+    from torchlint.semantics.flow.graph import Function, Loop
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
@@ -54,10 +54,19 @@ def _answers_evaluation(module: Module, node: cst.CSTNode) -> bool:
     Such a function gives its callers Python numbers or arrays by its interface, which would have to change
     for them all.
     """
-    hot = places.hot(module, node)
+    hot, function = places.hot(module, node), module.function(node)
     if hot is None or not hot.path or not all(map(places.over_entries, module.flow.loops(node))):
         return False
-    return frequency(module, node) is Frequency.BATCH
+    return frequency(module, node) is Frequency.BATCH and not _is_done_for_effect(module, function)
+
+
+def _is_done_for_effect(module: Module, function: Function | None) -> bool:
+    """Return whether a function gives its callers nothing: ``self.total += loss.item()``."""
+    answers = module.tree.nodes(cst.Return, cst.Yield)
+    return isinstance(function, cst.FunctionDef) and not any(
+        not isinstance(each, cst.Return) or each.value is not None
+        for each in module.tree.within(function, answers)
+    )
 
 
 def _only_without(module: Module, node: cst.CSTNode) -> bool:

@@ -161,7 +161,8 @@ class Datasets(Part):
         """
         definition = self.module.value(node).definition
         if isinstance(definition, cst.ClassDef):
-            return self._class_rows_only(definition, tokenizing=True)
+            tokenizes = any(map(names_tokenizer, self.module.tree.names_in(definition)))
+            return tokenizes and self._class_rows_only(definition, tokenizing=True)
         return every(self._tokenized(node))
 
     @traced(Through.RETURNS)

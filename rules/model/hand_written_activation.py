@@ -112,6 +112,8 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         )
         return
     function = found.function.rpartition(".")[2]
+    if not module.target.admits(found.since):
+        return
     if known_to_author(module, node, function):
         return
     slight = None

@@ -75,7 +75,7 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
     """
     program = Program.of(module)
     training = program.steps
-    if training is None or program.precision is not Precision.SINGLE:
+    if training is None or program.precision is not Precision.SINGLE or not module.target.admits("1.6"):
         return
     if not profits_from_tensor_cores(module):
         return

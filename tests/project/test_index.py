@@ -265,6 +265,24 @@ def test_the_root_is_the_nearest_folder_with_metadata(
 
 
 @pytest.mark.parametrize(
+    ("program", "file", "root"),
+    [
+        ("from lib.nets.unet import UNet", "lib/nets/unet.py", "."),
+        ("import code.lib.nets", "code/lib/nets/unet.py", "."),
+        ("from nets.unet import UNet", "lib/nets/unet.py", "lib/nets"),
+        ("import a", "a/b/c/nets/unet.py", "a/b/c/nets"),
+    ],
+)
+def test_imports_lead_through_folders_without_modules(
+    tmp_path: Path, program: str, file: str, root: str
+) -> None:
+    (tmp_path / "run.py").write_text(program)
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text("")
+    assert root_of(tmp_path / file) == tmp_path / root
+
+
+@pytest.mark.parametrize(
     ("name", "text", "fails"),
     [
         (

@@ -80,6 +80,7 @@ ROLES = {
     Role.BEGINNING: ("before_epoch setup", "starter"),
     Role.SAVING: ("save_image dump", "saver"),
     Role.DRAWING: ("plot_curve visualize visualise", "revision vision"),
+    Role.RENDERING: ("render render_rays", "surrender"),
     Role.PLOTTING: ("plot_curve visualize_batch plotter", "exploit vision render"),
     Role.EXPORT: ("export_onnx", "exporter"),
     Role.LOGGING: ("log_metrics print_loss", "logits login printer"),

@@ -48,7 +48,8 @@ def test_forms_and_rows_know_of_each_other() -> None:
         ("2.0", "0.15", "2.0"),
         ("2.4.1", "0.19", "2.4"),
         ("2.13", "0.28", "2.9"),
-        ("1.6", None, None),
+        ("1.6", "0.7", None),
+        ("1.2", None, None),
         ("unknown", None, None),
     ],
 )

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,6 +27,9 @@ _MARKERS = (METADATA, "setup.py", "setup.cfg", ".git")
 _LARGEST = 1_000_000
 INIT = "__init__.py"
 _NOT_FAR = 6
+_LONGEST_WAY = 2
+"""Through how many folders without modules the imports of a program may lead."""
+_MOST_MODULES = 50
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittests"})
 
 
@@ -40,17 +44,18 @@ def roots_of(file: Path) -> list[Path]:
 
     That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
     above the package that the file is in, or else its own folder, or the highest above that with modules in
-    it, and in all folders between: ``train.py`` stands above ``utils/meters.py``. The others follow, from the
-    highest to the nearest, as modules may lie about in a folder with many projects; the last is the package
-    itself, which may lie among all that are installed.
+    it, and in all folders between: ``train.py`` stands above ``utils/meters.py``, and above
+    ``lib/utils/meters.py`` if it imports ``lib``, where that has no modules itself. The others follow, from
+    the highest to the nearest, as modules may lie about in a folder with many projects; the last is the
+    package itself, which may lie among all that are installed.
     """
     marked = next(filter(is_root, file.parents), None)
     if marked is not None:
         return [marked]
     above = above_package(file.parent)
     folders = [above]
-    while (folder := folders[0]) != folder.parent and _has_modules(folder.parent):
-        folders.insert(0, above_package(folder.parent))
+    while (folder := _with_modules_above(folders[0])) is not None:
+        folders.insert(0, above_package(folder))
     package = file.parents[len(file.parent.relative_to(above).parts) - 1]
     return folders if above == file.parent else [*folders, package]
 
@@ -66,11 +71,31 @@ def roots_around(folder: Path) -> list[Path]:
     return roots_of(near / INIT)
 
 
+def _with_modules_above(folder: Path) -> Path | None:
+    """Return the folder above with modules, or one not far above that whose modules import by way of those
+    without any.
+    """
+    if folder == folder.parent or _has_modules(folder.parent):
+        return None if folder == folder.parent else folder.parent
+    between = folder.parents[: _LONGEST_WAY + 1]
+    return next((up for way, up in pairwise(between) if _imports(up, way.name)), None)
+
+
+def _imports(folder: Path, name: str) -> bool:
+    """Return whether a module in a folder may import one by a top-level name."""
+    modules = _modules_in(folder)[:_MOST_MODULES]
+    return any(name in imported_names(_read(folder / module)) for module in modules)
+
+
 def _has_modules(folder: Path) -> bool:
+    return bool(_modules_in(folder))
+
+
+def _modules_in(folder: Path) -> list[str]:
     try:
-        return any(name.endswith(".py") for name in os.listdir(folder))  # noqa: PTH208  - names are enough
+        return sorted(name for name in os.listdir(folder) if name.endswith(".py"))  # noqa: PTH208
     except OSError:
-        return False
+        return []
 
 
 def is_marked(folder: Path) -> bool:
@@ -356,7 +381,7 @@ def _pyproject(root: Path) -> Mapping[str, Any]:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file of metadata; empty if there is none that can be read."""
+    """Return the text of a small file; empty if there is none that can be read."""
     try:
         return read_text(path, _LARGEST)
     except SourceError:

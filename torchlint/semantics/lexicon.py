@@ -94,6 +94,9 @@ class Role(IdentityEnum):
     PLOTTING = "plot plotting plotter visuali*"
     """Makes a picture of numbers for people; what renders may be a part of a model."""
 
+    RENDERING = "render"
+    """Makes a picture: one for people, or what a model computes."""
+
     EXPORT = "export"
     """Turns a model into another format."""
 

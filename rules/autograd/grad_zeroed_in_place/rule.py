@@ -21,6 +21,8 @@ from ..clearing import wraps_optimizer
 from .coverage import may_change, moves_nothing_by_zeros, reaches_every_parameter, sets_later
 from .gradients import Gradients, zeroed_gradient
 
+_SINCE = "1.7"
+"""The release from which on ``zero_grad`` sets gradients to None if asked to."""
 # Methods of wrappers around optimizers; the ``zero_grad`` of such a class takes what it likes.
 _OF_WRAPPERS = frozenset(
     {"backward", "clip_grad_norm", "clip_master_grads", "multiply_grads", "all_reduce_grads"}
@@ -122,7 +124,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
     argument = module.argument(call, "set_to_none")
     setting = None if argument.node is None else module.inference.constant_in_sight(argument.node)
     asked = setting not in (MISSING, None) and not setting
-    by_default = argument.absent and module.target.promises_below("2.0")
+    by_default = argument.absent and module.target.promises_below("2.0") and module.target.admits(_SINCE)
     if not (asked or by_default) or Gradients.of(module).needed_at(call):
         return
     known = value.cls is not None or value.definition is not None
@@ -232,7 +234,7 @@ def _clear(module: Module, node: cst.CSTNode, owner: cst.BaseExpression) -> Fix 
     or None for this one gradient.
     """
     clearing = Gradients.of(module).clearing_loop(node)
-    if clearing is not None:
+    if clearing is not None and module.target.admits(_SINCE):
         loop, visited = clearing
         argument = "" if module.target.at_least("2.0") else "set_to_none=True"
         code = f"{module.source(visited)}.zero_grad({argument})"

@@ -156,6 +156,8 @@ def data_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iter
             yield Finding(node, message, related=trail(hot), remedy=COMPUTED, slight=row)
             return
         fix, remedy = sent_ahead(module, node, source), _REMEDY
+        if makes and isinstance(source, cst.Call) and counts_up(module, source.args[0].value):
+            fix, remedy = None, _COUNTED
         if typed_like := copied_like(module, node):
             remedy = as_spelt(module, node, f"Copy without blocking: `.to({typed_like}, non_blocking=True)`")
         if (helper := async_helper(module)) is not None:

@@ -14,6 +14,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING
 
 from ..items import Items, made_like
+from ..workercounts import usual_workers
 from .pinning import Pinning
 
 
@@ -38,7 +39,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     (`torch.cat(parts).to(device)`), since a copy is not pinned, and loaders that have no worker processes and
     need none (see TL101): there the training process itself would pin each batch, between two steps. Findings
     are of low impact for single items, for the tokens of texts, and for data that is in memory as a whole,
-    whose batches are small.
+    unless worker processes hand it out.
 
     ## Why is this bad?
 
@@ -104,7 +105,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     little = items.slight(call)
     if pinning.evaluates_one_by_one(call):
         little = "evaluates items one by one"
-    elif items.in_memory(call):
+    elif items.in_memory(call) and not _asks_for_workers(module, call):
         little = "the data is in memory"
     if setting is not None:
         fix = configure(setting, True, risk=risk)
@@ -118,6 +119,12 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     edits, told = set_argument(module, call, "pin_memory", pinned), f"Set `pin_memory={pinned}`"
     fix = graded(module, told, edits, risk=risk)
     yield Finding(call, message, fix=fix, remedy=told, slight=little)
+
+
+def _asks_for_workers(module: Module, call: cst.Call) -> bool:
+    """Return whether worker processes load the batches, as far as is known, and could pin them meanwhile."""
+    usual = usual_workers(module, call)
+    return module.argument(call, "num_workers").given and (usual is None or usual.count > 0)
 
 
 def _fails_on_warnings(module: Module) -> bool:

@@ -74,7 +74,7 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
     """
     loaders = Loaders.of(module)
-    if not loaders.makes_loader(call):
+    if not loaders.makes_loader(call) or not module.target.admits("1.7"):
         return
     persistent = module.argument(call, "persistent_workers")
     if persistent.given:

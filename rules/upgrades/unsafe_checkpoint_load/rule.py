@@ -78,6 +78,7 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     if (
         not module.target.admits_below("2.6")
+        or not module.target.admits("1.13")
         or module.qualified(call.func) != "torch.load"
         or is_test(module)
     ):

@@ -96,7 +96,7 @@ class Upgrade:
         """Return whether every release that may run the program warns of it, or lacks it."""
         # An unknown target stands for any release from the oldest on.
         if self.deprecated is not None and self.deprecated == _OLDEST.get(self.package):
-            return True
+            return target.admits(self.deprecated)
         return any(target.at_least(release) for release in (self.deprecated, self.removed) if release)
 
     def is_replaceable(self, target: Target) -> bool:
