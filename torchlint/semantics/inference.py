@@ -878,7 +878,7 @@ class Inference:
         """Return whether another file of the project gives a name of the module level something else,
         ``settings.AVERAGE = True``, or puts something into the dict that it is.
         """
-        if binding.scope is not self.names.module_scope:
+        if self.link is None or binding.scope is not self.names.module_scope:
             return False
         table = isinstance(binding.value, (cst.Dict, cst.Call)) and self._makes_table(binding.value)
         if (table or _is_switch(binding.value)) and not self._shows_users(self, binding.name):
