@@ -834,7 +834,7 @@ class Inference:
             case BindingKind.ASSIGN | BindingKind.WALRUS:
                 value = self._assigned(binding)
                 kind = without_constants(value)
-                return kind if kind != value and self._is_set_elsewhere(binding) else value
+                return kind if kind != value and self.is_set_elsewhere(binding) else value
             case BindingKind.AUGMENT if binding.value is not None:
                 return self.library.operate(self.value(binding.node), self.value(binding.value), binding.node)
             case BindingKind.LOOP | BindingKind.COMPREHENSION if binding.value is not None:
@@ -874,17 +874,31 @@ class Inference:
         return value
 
     @remembered
-    def _is_set_elsewhere(self, binding: Binding) -> bool:
+    def is_set_elsewhere(self, binding: Binding) -> bool:
         """Return whether another file of the project gives a name of the module level something else,
-        ``settings.AVERAGE = True``, or puts something into the dict that it is.
+        ``settings.AVERAGE = True``, or puts something into the dict that it is, or this file may, by
+        ``exec`` or ``globals()``.
         """
         if self.link is None or binding.scope is not self.names.module_scope:
             return False
+        if self._sets_globals:
+            return True
         table = isinstance(binding.value, (cst.Dict, cst.Call)) and self._makes_table(binding.value)
         if (table or _is_switch(binding.value)) and not self._shows_users(self, binding.name):
             return True  # others may turn a switch, and fill in settings
         return self.names.is_set_elsewhere(binding) or (
             table and any(map(self._may_put, self.names.uses_elsewhere(binding)))
+        )
+
+    @cached_property
+    def _sets_globals(self) -> bool:
+        """Whether the file may set names of its module level by other words: ``globals()[key] = value``."""
+        calls = self.tree.calls_by_name
+        return any(
+            self.names.qualified(call.func) == "builtins.exec" for call in calls.get("exec", ())
+        ) or any(
+            self.names.qualified(call.func) == "builtins.globals" and self._may_put(call)
+            for call in calls.get("globals", ())
         )
 
     def _may_put(self, read: cst.BaseExpression) -> bool:
@@ -1412,10 +1426,10 @@ class Inference:
                 result = kind
         elif base.kind is Kind.CLASS and isinstance(base.definition, cst.ClassDef):
             kind = without_constants(result)
-            if kind != result and (
-                (result.kind is Kind.BOOL and self._has_other_users(base.definition))
-                or self._is_given(base.definition, attr)
-            ):
+            named = self._names_class(node.value)
+            others = (result.kind is Kind.BOOL or not named) and self._has_other_users(base.definition)
+            changed = self._is_given if named else self._is_replaced
+            if kind != result and (others or changed(base.definition, attr)):
                 result = kind
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
@@ -1464,6 +1478,12 @@ class Inference:
         if names_loss(attr):
             return unknown  # ``self.stft_loss`` is a criterion or a switch as often as a tensor
         return self._merge_device(self.clues.by_name(attr, node, unknown), unknown)
+
+    def _names_class(self, node: cst.BaseExpression) -> bool:
+        """Return whether an expression is a class by its name, and not ``cls``, which may be an heir."""
+        if isinstance(node, cst.Name):
+            return all(b.kind is not BindingKind.PARAMETER for b in self.names.bindings(node))
+        return isinstance(node, cst.Attribute) and node.attr.value != "__class__"
 
     def _is_chosen(self, base: Value, attr: str, owner: cst.BaseExpression) -> bool:
         """Return whether whoever makes an object that is only promised chooses what it has under a name."""

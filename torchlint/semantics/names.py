@@ -120,6 +120,10 @@ class Binding:
 _BROUGHT_ALONG = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim"}
 
 
+_STORING = (" = ", "=", ":", " +=", " -=", " *=", " |=", ",", " in ")
+"""What may follow an attribute that is assigned to."""
+
+
 @dataclass(eq=False, slots=True)
 class AttributeBinding:
     """An assignment to an attribute, ``owner.attr = value``; ``path`` as in ``Binding``."""
@@ -580,7 +584,7 @@ class Names:
         """Return whether another file sets a name of the module level: ``settings.AVERAGE = True``."""
         if self.link is None or binding.scope is not self.module_scope:
             return False
-        users = self.link.users(self, (f".{binding.name} = ", f".{binding.name}=", "setattr("))
+        users = self.link.users(self, (*(f".{binding.name}{sign}" for sign in _STORING), "setattr("))
         return any(self.counterpart(user).sets_in(self.link.file(self), binding.name) for user in users)
 
     def sets_in(self, file: Path, name: str) -> bool:

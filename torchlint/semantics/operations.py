@@ -203,12 +203,14 @@ class Operations:
                 return node
 
     def definition(self, binding: Binding) -> cst.CSTNode | None:
-        """Return what a binding stores, whole: an expression, or the augmented assignment that makes it."""
+        """Return what a binding stores, whole: an expression, or the augmented assignment that makes it;
+        None where another file puts something else there.
+        """
         if binding.kind is BindingKind.AUGMENT:
             parent = self.tree.parent(binding.node)
             return parent if isinstance(parent, cst.AugAssign) else None
         if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and not binding.path:
-            return binding.value
+            return None if self.module.inference.is_set_elsewhere(binding) else binding.value
         return None
 
     def _called(self, call: cst.Call) -> Operation | None:
