@@ -1124,8 +1124,12 @@ class Inference:
 
         Whoever goes through them hands on what they are, whatever the method declares.
         """
+        if binding.kind is not BindingKind.PARAMETER:
+            return False
+        if self.link is not None and self.tree.is_elsewhere(binding.node):
+            return self.counterpart(self.link.home(binding.node)).is_one_of_set(binding)
         owner = self.classes.owner(binding.scope.node)
-        if owner is None or binding.kind is not BindingKind.PARAMETER:
+        if owner is None:
             return False
         several = f"{binding.name}s"
         setter = self.classes.info(owner).methods.get(f"set_{several}")
@@ -1381,6 +1385,8 @@ class Inference:
         """
         info = self.classes.info(owner)
         stores = self.classes.attribute_bindings(info, attr)
+        if any(self.tree.is_elsewhere(store.target) for store in stores):
+            return []
         last: dict[cst.CSTNode | None, AttributeBinding] = {}
         replaced: list[AttributeBinding] = []
         for store in stores:

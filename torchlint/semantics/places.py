@@ -793,17 +793,28 @@ class Places(Part):
         work = self._work_of(function)
         if work.trains or work.starts or work.steps or work.batches:
             return False
-        if work.heat is Heat.HOT and self.module.classes.owner(function) is None:
-            return False  # a loss, or a layer, runs parts of its own
+        holder = self.module.classes.owner(function)
+        if work.heat is Heat.HOT and (
+            holder is None
+            or self.module.classes.info(holder).kind is not Kind.OBJECT
+            or any(self._run_from(function, False))
+        ):
+            return False  # a loss runs parts of its own
         if self.main_guarded(function.body) or self.module.inference.callgraph.references(function):
             return False
         owner = self._public_owner(function)
         return all(
             context(self.module, place) in COLD
             or self.module.function(place) is function
-            or (owner is not None and self.tree.enclosing(place, cst.ClassDef) is owner)
+            or (owner is not None and self._is_inner(place, owner))
             for _, place in self._run_from(function, False)
         )
+
+    def _is_inner(self, place: cst.CSTNode, owner: cst.ClassDef) -> bool:
+        """Return whether a place is in a method that only its class calls, or Python: ``self._start(…)``."""
+        caller = self.module.function(place)
+        own = isinstance(caller, cst.FunctionDef) and self.module.classes.owner(caller) is owner
+        return own and isinstance(caller, cst.FunctionDef) and caller.name.value[0] == "_"
 
     def _may_be_step(self, node: cst.CSTNode, function: Function) -> bool:
         """Return whether a place in a function may be part of a step, as far as its phase tells.
