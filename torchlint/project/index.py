@@ -23,7 +23,7 @@ from torchlint.reading import read
 from torchlint.source import Source, SourceError
 from torchlint.vocabulary import Identifiers
 
-MOST_COMPANIONS = 60
+MOST_COMPANIONS = 100
 """What holds for a program as a whole is asked of programs of so many files; names lead anywhere."""
 
 _LIBRARIES = frozenset(
