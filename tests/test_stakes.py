@@ -334,6 +334,37 @@ case(
 )
 case(
     "TL205",
+    "a loss that is divided by a count, unless that is zero",
+    False,
+    """\
+    import torch
+    from torch import nn
+
+    class Focal(nn.Module):
+        def forward(self, output, target):
+            positive = target.cuda().eq(1).float()
+            count = positive.sum()
+            lost = (torch.log(output.cuda()) * positive).sum()
+            return -lost / count if count > 0 else -lost
+    """,
+)
+case(
+    "TL205",
+    "a vector that is divided by its norm, unless that is zero",
+    True,
+    """\
+    import torch
+    from torch import nn
+
+    class Unit(nn.Module):
+        def forward(self, x):
+            x = x.cuda()
+            norm = torch.linalg.vector_norm(x)
+            return x / norm if norm > 0 else x
+    """,
+)
+case(
+    "TL205",
     "a number that the host needs as how many classes there are",
     True,
     """\

@@ -14,6 +14,7 @@ from torchlint.semantics.api.families import LAYERS_WITHOUT_PARAMETERS, NAMESPAC
 from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
+from torchlint.semantics.classes import hands_on_everything
 from torchlint.semantics.contexts import is_test
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS, uses_torch
 from torchlint.semantics.dependencies import cached_property
@@ -104,11 +105,15 @@ _MAKERS_WITHOUT = ("torchaudio.transforms.", "torchvision.transforms.", "math.",
 
 def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
     """Return whether a class holds nothing that autograd would record for: a metric, a spectrogram."""
-    module = module.home(definition)
-    info = module.classes.info(definition)
-    start = info.method("__init__")
-    if [module.qualified(base.value) for base in definition.bases] != ["torch.nn.Module"] or start is None:
+    info = module.home(definition).classes.info(definition)
+    starts = [each.methods["__init__"] for each in info.lineage if "__init__" in each.methods]
+    if info.opaque or info.bases != ("torch.nn.Module",) or not starts:
         return False
+    return all(_makes_no_parameters(module.home(start), start) for start in starts)
+
+
+def _makes_no_parameters(module: Module, start: cst.FunctionDef) -> bool:
+    """Return whether an ``__init__`` neither makes parameters nor is given a module."""
     for call in module.tree.nodes_within(start, cst.Call):
         name = module.qualified(call.func) or ""
         if name in LAYERS_WITHOUT_PARAMETERS or name.startswith(_MAKERS_WITHOUT):
@@ -120,8 +125,10 @@ def _has_no_parameters(module: Module, definition: cst.ClassDef) -> bool:
             continue
         if last_name(call.func) not in ("__init__", "register_buffer"):
             return False
-    # What it is given may be a module, too.
-    return all(_is_plain(module, param) for param in list(all_parameters(start.params))[1:])
+    # What it is given may be a module, too. What it hands on to its bases, they are asked about.
+    return hands_on_everything(start) or all(
+        _is_plain(module, param) for param in list(all_parameters(start.params))[1:]
+    )
 
 
 def _is_plain(module: Module, param: cst.Param) -> bool:
@@ -952,11 +959,11 @@ class NoGradRegions(Part):
         """Return whether a model has no parameters, or gradients are turned off for all,
         in the file by its name.
         """
-        if isinstance(model, cst.Call):
-            return self._wraps_frozen(model)
         definition = self.module.value(model).definition
         if isinstance(definition, cst.ClassDef) and _has_no_parameters(self.module, definition):
             return True
+        if isinstance(model, cst.Call):
+            return self._wraps_frozen(model)
         name = last_name(model)
         if name is not None and name in self._frozen:
             return True

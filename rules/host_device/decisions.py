@@ -38,6 +38,10 @@ _INFINITE_NAMES = frozenset(
 )
 _INFINITE_TEXTS = frozenset({"inf", "infinity", "nan"})
 _INFINITE = frozenset({"isfinite", "isinf", "isnan"})
+# What makes another whole number of whole numbers.
+_STILL_WHOLE = frozenset({"sum", "float", "double", "half", "to", "type", "type_as", "detach", "clone"})
+_WHOLE = frozenset({"torch.bool", "torch.uint8", "torch.int8", "torch.int16", "torch.int32", "torch.int64"})
+_STEPS = 8
 
 
 class Outcome(IdentityEnum):
@@ -45,6 +49,7 @@ class Outcome(IdentityEnum):
 
     CHOICE = "one of two values: tensors are assigned, or computed in place, and nothing else is done"
     CHECK = "an error or a message, if what is expected does not hold"
+    QUOTIENT = "a quotient by a count, if that is not zero"
     GUARD = "a value that would be infinite, or not a number, in the other case"
     ACTION = "what Python does: it leaves the loop or the function, runs a model, makes lists"
 
@@ -59,18 +64,25 @@ def outcome(module: Module, tensor: cst.BaseExpression) -> Outcome | None:
         case cst.IfExp(body=body, orelse=orelse) as choice:
             if not (_is_value(module, body) and _is_value(module, orelse)):
                 return Outcome.ACTION
-            return Outcome.GUARD if _guards(module, choice.test, (body, orelse)) else Outcome.CHOICE
+            return _choice(module, choice.test, (body, orelse))
         case cst.If() as branch:
             if _only_raises(branch.body) or _only_reports(module, branch):
                 return Outcome.CHECK
             if not _only_computes(module, branch):
                 return Outcome.ACTION
             arms = (branch.body,) if branch.orelse is None else (branch.body, branch.orelse.body)
-            return Outcome.GUARD if _guards(module, branch.test, arms) else Outcome.CHOICE
+            return _choice(module, branch.test, arms)
     parent = module.tree.parent(tensor)
     call = tensor if isinstance(tensor, cst.Call) else parent
     asserts = isinstance(call, cst.Call) and module.qualified(call.func) in _ASSERTING
     return Outcome.CHECK if asserts or _is_only_checked(module, tensor) else None
+
+
+def _choice(module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, ...]) -> Outcome:
+    """Return what a choice of one of two values is for."""
+    if not _guards(module, test, arms):
+        return Outcome.CHOICE
+    return Outcome.GUARD if _count_divided_by(module, test, arms) is None else Outcome.QUOTIENT
 
 
 def _is_only_checked(module: Module, number: cst.BaseExpression) -> bool:
@@ -96,7 +108,7 @@ def _is_check(module: Module, use: Use) -> Verdict[bool]:
 
 def slight_decision(module: Module, tensor: cst.BaseExpression, what: Outcome | None, hot: Hot) -> str | None:
     """Return why little is at stake: the host needs the decision, or no simple edit spares it."""
-    spared = what in (None, Outcome.CHOICE) or gone_through(module, tensor) is not None
+    spared = what in (None, Outcome.CHOICE, Outcome.QUOTIENT) or gone_through(module, tensor) is not None
     # A message is as good every hundred steps. A check that ends the program is there to end it at once.
     branch = module.flow.condition(tensor)
     reports = what is Outcome.GUARD or (isinstance(branch, cst.If) and _only_reports(module, branch))
@@ -129,6 +141,11 @@ def instead(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str | None:
             return "Move the check off the hot path, or check on the device with `torch._assert_async(…)`"
         case Outcome.GUARD:
             return "Keep both values finite, for example with `.clamp(…)`, and select with `torch.where(…)`"
+        case Outcome.QUOTIENT:
+            divisor = _divisor_of(module, decision)
+            return (
+                f"Divide by `{divisor}.clamp(min=1)`, and select with `torch.where(…)` if the values differ"
+            )
         case Outcome.CHOICE:
             return "Select on the device with `torch.where(…)`"
         case Outcome.ACTION if isinstance(decision, cst.While):
@@ -310,12 +327,61 @@ def _guards(module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, .
     """
     if grad(module, test) is Grad.OFF:
         return False
-    parts = list(module.tree.descendants(test))
-    if any(_is_infinite(module, part) for part in parts):
+    if any(_is_infinite(module, part) for part in module.tree.descendants(test)):
         return True
+    return any(_asked_divisors(module, test, arms))
+
+
+def _asked_divisors(
+    module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, ...]
+) -> Iterator[cst.BaseExpression]:
+    """Yield what is divided by, of all that a test asks about."""
+    parts = module.tree.descendants(test)
     asked = {module.source(part) for part in parts if isinstance(part, cst.BaseExpression)}
-    divisors = (_divisor(part) for arm in arms for part in module.tree.descendants(arm))
-    return any(divisor is not None and module.source(divisor) in asked for divisor in divisors)
+    for arm in arms:
+        for part in module.tree.descendants(arm):
+            divisor = _divisor(part)
+            if divisor is not None and module.source(divisor) in asked:
+                yield divisor
+
+
+def _count_divided_by(
+    module: Module, test: cst.BaseExpression, arms: tuple[cst.CSTNode, ...]
+) -> cst.BaseExpression | None:
+    """Return the count that is divided by if it is not zero: ``x / n if n > 0 else x``."""
+    if isinstance(test, cst.Comparison):
+        match test.comparisons:
+            case [cst.ComparisonTarget(comparator=cst.Integer(value="0" | "1"))]:
+                test = test.left
+            case _:
+                return None
+    divisors = list(_asked_divisors(module, test, arms))
+    alike = {module.source(divisor) for divisor in divisors} == {module.source(test)}
+    return divisors[0] if alike and isinstance(test, cst.Name) and _is_count(module, test) else None
+
+
+def _divisor_of(module: Module, decision: cst.CSTNode | None) -> str:
+    assert isinstance(decision, (cst.If, cst.IfExp))
+    test = decision.test
+    return module.source(test.left if isinstance(test, cst.Comparison) else test)
+
+
+def _is_count(module: Module, node: cst.BaseExpression) -> bool:
+    """Return whether a tensor holds a whole number: ``(y > 0).sum()``, ``mask.float().sum()``."""
+    for _ in range(_STEPS):
+        if module.value(node).dtype in _WHOLE:
+            return True
+        match node:
+            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(name))) if name in _STILL_WHOLE:
+                node = inner
+            case cst.Name():
+                binding = module.names.assignment(node)
+                if binding is None or binding.value is None:
+                    return False
+                node = binding.value
+            case _:
+                return False
+    return False
 
 
 def _divisor(node: cst.CSTNode) -> cst.BaseExpression | None:

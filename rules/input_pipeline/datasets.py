@@ -208,18 +208,31 @@ class Datasets(Part):
             and all(isinstance(element.value, _LITERALS) for element in made.elements)
         )
 
+    def is_plain_rows(self, node: cst.BaseExpression) -> bool:
+        """Return whether it is a list, a tensor or a `TensorDataset`,
+        and no class of the program picks the rows.
+        """
+        return some(self._plain_rows(node))
+
     @traced(Through.RETURNS)
-    def _rows_only(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    def _plain_rows(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+        return self._plain_rows_at(node, path)
+
+    def _plain_rows_at(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
         value = UNKNOWN if path else self.module.value(node)
         if value.kind in _ROWS or (isinstance(node, cst.ListComp) and not path):
             return True
-        if isinstance(node, cst.Call):
-            name = self.module.class_of(node) or self.module.qualified(node.func)
-            if name in _IN_MEMORY and not path:
-                return True
-            wholes = whole_of(self.module, node)
-            if wholes is not None:
-                return wholes
+        if not isinstance(node, cst.Call):
+            return None
+        name = self.module.class_of(node) or self.module.qualified(node.func)
+        return True if name in _IN_MEMORY and not path else whole_of(self.module, node)
+
+    @traced(Through.RETURNS)
+    def _rows_only(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+        plain = self._plain_rows_at(node, path)
+        if plain is not None:
+            return plain
+        value = UNKNOWN if path else self.module.value(node)
         if isinstance(value.definition, cst.ClassDef) and value.kind is not Kind.CLASS:
             return self._class_rows_only(value.definition)
         return None

@@ -24,6 +24,11 @@ class Items(Part):
         node = self.loaders.dataset(call)
         return node is not None and self.datasets.in_memory(node)
 
+    def in_sequences(self, call: cst.Call) -> bool:
+        """Return whether the data is a list, a tensor, a `TensorDataset`, whose rows are picked at once."""
+        node = self.loaders.dataset(call)
+        return node is not None and self.datasets.is_plain_rows(node)
+
     def _of_few_items(self, call: cst.Call) -> bool:
         node = self.loaders.dataset(call)
         return node is not None and self.datasets.has_few_items(node)

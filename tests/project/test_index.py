@@ -283,6 +283,25 @@ def test_imports_lead_through_folders_without_modules(
 
 
 @pytest.mark.parametrize(
+    ("program", "root"),
+    [
+        ("from nets.unet import UNet", "."),
+        ("if True:\n    import nets.blocks.attention", "."),
+        ("from nets.losses import Dice", "nets"),
+        ("from unet import UNet", "nets"),
+        ('"""Called from nets.unet."""', "nets"),
+    ],
+)
+def test_modules_that_import_one_another_by_the_name_of_their_folder_are_below_the_root(
+    tmp_path: Path, program: str, root: str
+) -> None:
+    (tmp_path / "nets" / "blocks").mkdir(parents=True)
+    (tmp_path / "nets" / "unet.py").write_text("")
+    (tmp_path / "nets" / "train.py").write_text(program)
+    assert root_of(tmp_path / "nets" / "unet.py") == tmp_path / root
+
+
+@pytest.mark.parametrize(
     ("name", "text", "fails"),
     [
         (

@@ -45,7 +45,8 @@ def roots_of(file: Path) -> list[Path]:
     That is the nearest folder above it with build metadata, settings or a repository; without any, the folder
     above the package that the file is in, or else its own folder, or the highest above that with modules in
     it, and in all folders between: ``train.py`` stands above ``utils/meters.py``, and above
-    ``lib/utils/meters.py`` if it imports ``lib``, where that has no modules itself. The others follow, from
+    ``lib/utils/meters.py`` if it imports ``lib``, where that has no modules itself. So does the folder above
+    modules that import one another by the name of theirs. The others follow, from
     the highest to the nearest, as modules may lie about in a folder with many projects; the last is the
     package itself, which may lie among all that are installed.
     """
@@ -77,8 +78,24 @@ def _with_modules_above(folder: Path) -> Path | None:
     """
     if folder == folder.parent or _has_modules(folder.parent):
         return None if folder == folder.parent else folder.parent
+    if _is_named_inside(folder):
+        return folder.parent
     between = folder.parents[: _LONGEST_WAY + 1]
     return next((up for way, up in pairwise(between) if _imports(up, way.name)), None)
+
+
+def _is_named_inside(folder: Path) -> bool:
+    """Return whether modules of a folder import others of it by the name of the folder:
+    ``from nets.unet import UNet`` in ``nets/train.py``, beside ``nets/unet.py``.
+    """
+    if not folder.name.isidentifier():
+        return False
+    named = re.compile(rf"^[ \t]*(?:from|import)[ \t]+{folder.name}\.(\w+)", re.MULTILINE)
+    return any(
+        is_file(folder / f"{name}.py") or is_folder(folder / name)
+        for module in _modules_in(folder)[:_MOST_MODULES]
+        for name in named.findall(_read(folder / module))
+    )
 
 
 def _imports(folder: Path, name: str) -> bool:

@@ -130,10 +130,10 @@ class ClassInfo:
         of one that hands on all that it is given.
         """
         own = [info.methods["__init__"] for info in self.lineage if "__init__" in info.methods]
-        return next((each for each in own if not _hands_on_everything(each)), None)
+        return next((each for each in own if not hands_on_everything(each)), None)
 
 
-def _hands_on_everything(init: cst.FunctionDef) -> bool:
+def hands_on_everything(init: cst.FunctionDef) -> bool:
     """Return whether it is ``def __init__(self, *args, **kwargs): super().__init__(*args, **kwargs)``,
     whatever follows.
     """

@@ -2260,7 +2260,8 @@ class Inference:
             case Kind.FUNCTION | Kind.CLASS if callee.cls is not None:
                 return self._preset(self.library.call(node, callee.cls), callee, node)
             case Kind.CLASS:
-                return self.library.instance_of(callee, node)
+                either = self._of_either(node) if callee.definition is None else None
+                return either or self.library.instance_of(callee, node)
             case Kind.MODULE:
                 owners = map(self.classes.owner, self.callgraph.forwards(callee))
                 run = [callee._replace(definition=owner) for owner in owners] or [callee]

@@ -337,6 +337,8 @@ class Names:
             elif isinstance(part, cst.Attribute):
                 assigned = AttributeBinding(part, kind, value, path)
                 self.attributes.setdefault(part.attr.value, []).append(assigned)
+                if value.__class__ is cst.IfExp or (value.__class__ is cst.Attribute and not path):
+                    self.renamed.add(part.attr.value)
 
     def _bind(
         self,
@@ -679,14 +681,23 @@ class Names:
         ``Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor``, or an ``if`` with two assignments.
         """
         found = self.qualified(node)
-        if found is not None or not isinstance(node, cst.Name):
+        if found is not None:
             return [found]
-        ways: list[cst.CSTNode | None] = []
-        for binding in self.bindings(node):
-            plain = binding.kind is BindingKind.ASSIGN and not binding.path
-            value = binding.value if plain else None
-            ways += [value.body, value.orelse] if isinstance(value, cst.IfExp) else [value]
-        return [None if way is None else self.qualified(way) for way in ways]
+        match node:
+            case cst.IfExp():
+                ways: list[cst.CSTNode | None] = [node.body, node.orelse]
+            case cst.Name():
+                ways = list(map(_plainly_bound, self.bindings(node)))
+            case cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)):
+                ways = list(map(_plainly_bound, self.attributes.get(name, ())))
+            case _:
+                return [None]
+        parts = [
+            part
+            for way in ways
+            for part in ((way.body, way.orelse) if isinstance(way, cst.IfExp) else (way,))
+        ]
+        return [None if part is None else self.qualified(part) for part in parts]
 
     @remembered
     def _dotted_name(self, node: cst.CSTNode) -> str | None:
@@ -967,6 +978,12 @@ def unpacked(target: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, tuple[int | Non
         step = index if index < starred else None if index == starred else index - count
         for part, path in unpacked(element.value):
             yield part, (step, *path)
+
+
+def _plainly_bound(binding: Binding | AttributeBinding) -> cst.BaseExpression | None:
+    """Return what a plain assignment gives a name or an attribute; None for any other binding."""
+    plain = binding.kind is BindingKind.ASSIGN and not binding.path
+    return binding.value if plain else None
 
 
 def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:

@@ -36,7 +36,7 @@ from torchlint.semantics.conventions import says_host
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import perhaps_accelerated, perhaps_on_device, perhaps_there
 from torchlint.semantics.lexicon import Role, denotes, names_loss
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
@@ -164,14 +164,58 @@ def _linked(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def listed_by(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
-    """Return the device tensor that a list, tuple or text is indexed with, of which Python makes a number."""
-    match node.slice:
-        case [cst.SubscriptElement(slice=cst.Index(value=index))] if index.__class__ not in _LITERALS:
-            # Few indices are tensors, and most of what is indexed is computed in vain.
-            if not may_be_on_device(module, index):
-                return None
-            return index if module.value(node.value).kind in (Kind.LIST, Kind.TUPLE, Kind.STRING) else None
+    """Return the device tensor that something of the host is indexed with, of which Python makes a number.
+
+    A list, a tuple, a text; an array or a tensor in host memory takes one without dimensions so.
+    """
+    for element in node.slice:
+        index = element.slice.value if isinstance(element.slice, cst.Index) else None
+        # Few indices are tensors, and most of what is indexed is computed in vain.
+        if index is None or index.__class__ in _LITERALS or not may_be_on_device(module, index):
+            continue
+        held = module.value(node.value)
+        if held.kind in (Kind.LIST, Kind.TUPLE, Kind.STRING):
+            return index if len(node.slice) == 1 else None
+        on_host = held.kind is Kind.NDARRAY or (held.kind is Kind.TENSOR and held.device is Device.CPU)
+        if (
+            on_host
+            and module.value(index).dtype != "torch.bool"
+            and (has_no_dimension(module, index) or _is_element(module, index))
+        ):
+            return index
     return None
+
+
+def _is_element(module: Module, node: cst.BaseExpression) -> bool:
+    """Return whether it is a part of a tensor that a number or a loop picks: ``labels[i]``, ``label.long()``.
+
+    As an index of what is on the host, one that has dimensions would be refused.
+    """
+    match node:
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("long" | "int" | "detach")), args=[]):
+            return _is_element(module, inner)
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=place))]):
+            return module.value(place).kind is Kind.NUMBER
+        case cst.Name():
+            bindings = module.bindings(node)
+            return bool(bindings) and all(_binds_element(module, binding) for binding in bindings)
+    return False
+
+
+def _binds_element(module: Module, binding: Binding) -> bool:
+    """Return whether it is the variable of a loop over tensors, or what is picked has been given a name."""
+    match binding:
+        case Binding(value=None):
+            return False
+        case Binding(kind=BindingKind.LOOP | BindingKind.COMPREHENSION, value=cst.Call(args=args) as gone):
+            walks = last_name(gone.func) in ("zip", "enumerate", "reversed", "tqdm")
+            given = [arg.value for arg in args if arg.keyword is None] if walks else [gone]
+            return all(module.value(each).kind is Kind.TENSOR for each in given)
+        case Binding(kind=BindingKind.LOOP | BindingKind.COMPREHENSION, value=cst.BaseExpression() as gone):
+            return module.value(gone).kind is Kind.TENSOR
+        case Binding(value=cst.Subscript() | cst.Call() as picked, path=()):
+            return _is_element(module, picked)
+    return False
 
 
 # --- copies -----------------------------------------------------------------------------------------

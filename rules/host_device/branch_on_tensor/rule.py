@@ -75,8 +75,9 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     Findings are of low impact where no simple edit avoids the wait: the branch raises, prints, leaves the
     loop or the function, sets what the next step depends on (a learning rate), runs a model, begins with a
     wait of its own (`x[mask]`) or keeps a division by zero out of the gradients, which `torch.where` would
-    not. In training, printing is not of low impact, because printing every hundredth step is enough. Nothing
-    is of low impact in inference engines, and in decoding loops only what decides what Python does next.
+    not. Counts can be divided by in any case, as `count.clamp(min=1)`. In training, printing is not of low
+    impact, because printing every hundredth step is enough. Nothing is of low impact in inference engines,
+    and in decoding loops only what decides what Python does next.
 
     ## Why is this bad?
 

@@ -79,8 +79,9 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
     Finds tensors on the accelerator that are converted to Python numbers in every iteration of a hot loop or
     in every forward pass: `.item()`, `.tolist()`, `float()`, `int()`, `bool()` and similar functions,
-    `range()` of a tensor, `get_scale()` of a `GradScaler`, and lists that are indexed with a tensor
-    (`names[label]`). In compiled code, TL513 reports them as graph breaks instead.
+    `range()` of a tensor, `get_scale()` of a `GradScaler`, and lists, arrays and tensors of the host that are
+    indexed with a tensor (`names[label]`, `confusion[label, prediction]`). In compiled code, TL513 reports
+    them as graph breaks instead.
 
     Checks that raise an error or end the program are of low impact, unless they stand in a decoding loop or
     server: they are there on purpose (TL205).
@@ -231,16 +232,17 @@ def _wanted(module: Module, call: cst.Call, message: str, hot: Hot, remedy: str)
 
 
 def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
-    """Yield a list that is indexed with a tensor on the device, which Python asks for a number."""
+    """Yield what is indexed in host memory with a tensor on the device, which Python asks for a number."""
     tensor = listed_by(module, node) if may_recur(module, node) else None
     hot = waiting_place(module, node) if tensor is not None else None
     if tensor is None or hot is None or graph_break(module, node):
         return
     items = gone_through(module, tensor)
+    what = _INDEXED.get(module.value(node.value).kind, "a list")
     indices = "all indices" if items is None else f"`{tight(module, items)}.tolist()`"
     yield Finding(
         node,
-        f"indexing a list with a tensor synchronizes with the device {when(module, hot)}",
+        f"indexing {what} with a tensor synchronizes with the device {when(module, hot)}",
         related=trail(hot),
         remedy=as_spelt(module, node, f"Read {indices} at once before the loop"),
         slight=behind_wait(module, node)
@@ -248,6 +250,7 @@ def _indexed(module: Module, node: cst.Subscript) -> Iterator[Finding]:
     )
 
 
+_INDEXED = {Kind.NDARRAY: "an array", Kind.TENSOR: "a tensor in host memory"}
 _AT_ONCE = "Read all elements at once before the loop"
 _FOR_ENVIRONMENTS = "Step several environments together, and copy their actions at once: `.cpu().numpy()`"
 # The functions of ``math`` that have a twin of the same name in torch.

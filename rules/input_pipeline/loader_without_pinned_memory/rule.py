@@ -39,7 +39,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     (`torch.cat(parts).to(device)`), since a copy is not pinned, and loaders that have no worker processes and
     need none (see TL101): there the training process itself would pin each batch, between two steps. Findings
     are of low impact for single items, for the tokens of texts, and for data that is in memory as a whole,
-    unless worker processes hand it out.
+    unless worker processes run a data set of the program for it.
 
     ## Why is this bad?
 
@@ -105,7 +105,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     little = items.slight(call)
     if pinning.evaluates_one_by_one(call):
         little = "evaluates items one by one"
-    elif items.in_memory(call) and not _asks_for_workers(module, call):
+    elif items.in_memory(call) and (items.in_sequences(call) or not _asks_for_workers(module, call)):
         little = "the data is in memory"
     if setting is not None:
         fix = configure(setting, True, risk=risk)

@@ -369,10 +369,7 @@ def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
         return False
     scores = chain.scores
     if scores.name == "einsum":
-        labels = _labels(module, scores)
-        if labels is None or any(step.kind in ("shape", "transpose") for step in chain.inner):
-            return number == -1
-        return number in (-1, len(labels[-1]) - 1) or (number < 0 and len(labels[-1]) + number >= 0)
+        return _summed_label(module, softmax, scores, chain.inner) is not None
     if number == -1:
         return True
     if scores.name in ("bmm", "baddbmm"):
@@ -380,6 +377,25 @@ def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
     if number == 2 and scores.name == "matmul":
         return _of_three(module, scores)
     return number == 3 and scores.name == "matmul"
+
+
+def _summed_label(
+    module: Module, softmax: Operation, scores: Operation, inner: Sequence[Step]
+) -> tuple[str, int] | None:
+    """Return the label of an ``einsum`` of scores that softmax runs over, and its place from the end."""
+    number = operations_of(module).integer(softmax.options.get("dim"))
+    labels = _labels(module, scores)
+    if labels is None or number is None:
+        return ("", -1) if number == -1 else None
+    queries, keys, result = labels
+    place = number if number < 0 else number - len(result)
+    shown = not any(step.kind in ("shape", "transpose") for step in inner)
+    if place == -1 and (shown or number == -1):
+        return result[-1] if result else "", -1
+    if not shown or "..." in result or not -len(result) <= place < 0:
+        return None
+    label = result[place]
+    return (label, place) if label in keys and label not in queries else None
 
 
 def _of_three(module: Module, scores: Operation) -> bool:
@@ -416,14 +432,20 @@ def _multiplies_keys(module: Module, found: Attention) -> bool:
         if labels is None:
             return False
         queries, keys, scores = labels
-        key = scores[-1] if scores else ""
+        summed_over = _summed_label(module, found.softmax, found.scores, found.inner)
+        if summed_over is None:
+            return False
+        key, place = summed_over
         summed = set(queries) & set(keys) - set(scores)
         if len(summed) != 1 or not set(queries) - set(keys):
             # Attention between channels sums over all positions; a single query has no matrix of scores.
             return False
         if (key in queries) == (key in keys):
             return False
+        if place != -1 and (found.product.name != "einsum" or any(s.kind == "shape" for s in found.outer)):
+            return False
     else:
+        place = -1
         operands = found.scores.operands[1:] if found.scores.name == "baddbmm" else found.scores.operands
         if any(_is_table(module, operand) for operand in operands):
             return False
@@ -437,7 +459,7 @@ def _multiplies_keys(module: Module, found: Attention) -> bool:
         if labels is None or transposed:
             return False
         weights, values, result = labels if found.weights_first else (labels[1], labels[0], labels[2])
-        position = weights[-1] if weights else ""
+        position = weights[place] if len(weights) >= -place else ""
         return position in values and position not in result
     return found.weights_first != transposed
 
