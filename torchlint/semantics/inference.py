@@ -879,10 +879,10 @@ class Inference:
         ``settings.AVERAGE = True``, or puts something into the dict that it is, or this file may, by
         ``exec`` or ``globals()``.
         """
-        if self.link is None or binding.scope is not self.names.module_scope:
+        if binding.scope is not self.names.module_scope:
             return False
-        if self._sets_globals:
-            return True
+        if self.link is None or self._sets_globals:
+            return self._sets_globals
         table = isinstance(binding.value, (cst.Dict, cst.Call)) and self._makes_table(binding.value)
         if (table or _is_switch(binding.value)) and not self._shows_users(self, binding.name):
             return True  # others may turn a switch, and fill in settings
