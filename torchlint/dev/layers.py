@@ -122,8 +122,8 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     ),
     "calls and values": ("api", "calls", "classes", "dtypes", "tensordtypes", "values"),
     "inference": (
-        *("annotations", "callgraph", "clues", "comments", "evaluator", "inference"),
-        *("library", "module"),
+        *("annotations", "callgraph", "callresults", "clues", "comments", "containers", "evaluator"),
+        *("inference", "library", "members", "module", "parameters"),
     ),
     "places and contexts": (
         *(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -23,11 +24,13 @@ from torchlint.semantics.lexicon import (
 )
 from torchlint.semantics.names import Binding, BindingKind, Scope, dotted_text
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, start_of
 from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
 from torchlint.syntax import SyntaxTree
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_LEAVING = frozenset({"to", "type", *results.METHOD_DEVICES})
+PLACE_OR_MOVE = frozenset({"cpu", "cuda", "device", "is_cpu", "is_cuda", "to"})
 _PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
 _WHOLE = frozenset({"int8", "int16", "int32", "int64", "long", "uint8"})
 _ITEMS = frozenset({"items", "keys", "values"})
@@ -86,6 +89,75 @@ class Clues:
     def used_attributes(self, node: cst.CSTNode) -> set[str]:
         """Return the attributes that a variable is asked for, in its function or, for ``self.x``, class."""
         return self._used(node).attributes
+
+    def is_read_as_array(self, node: cst.Name, bindings: Sequence[Binding]) -> bool:
+        """Return whether ``numpy()`` is asked of a variable, which fails for a tensor on a device.
+
+        A variable that is asked where it is, or moved, may be somewhere else elsewhere.
+        """
+        if not all(binding in self._read_as_arrays for binding in bindings):
+            return False
+        return self.used_attributes(node).isdisjoint(PLACE_OR_MOVE)
+
+    @cached_property
+    def _read_as_arrays(self) -> frozenset[Binding]:
+        """The definitions of the variables that are asked for ``numpy()``, without an argument."""
+        return frozenset(
+            binding
+            for read in self._asked_for_arrays
+            if isinstance(read, cst.Name)
+            for binding in self.names.bindings(read)
+        )
+
+    def is_attribute_read_as_array(self, node: cst.Attribute) -> bool:
+        """Return whether ``out.tensor`` is read as an array elsewhere in the function."""
+        spelt = dotted_text(node)
+        reads = self._attributes_read_as_arrays.get(spelt) if spelt is not None else None
+        if reads is None or not self.used_attributes(node).isdisjoint(PLACE_OR_MOVE):
+            return False
+        here = self._root_in_function(node)
+        return any(self._root_in_function(read) == here for read in reads)
+
+    @cached_property
+    def _attributes_read_as_arrays(self) -> dict[str, list[cst.Attribute]]:
+        """The attributes that are asked for ``numpy()``, by spelling."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for read in self._asked_for_arrays:
+            if isinstance(read, cst.Attribute) and (spelt := dotted_text(read)) is not None:
+                found.setdefault(spelt, []).append(read)
+        return found
+
+    def _root_in_function(self, node: cst.Attribute) -> tuple[cst.CSTNode | None, tuple[Binding, ...]]:
+        """Return the function around an attribute, and the definitions of the variable that it belongs to."""
+        root = start_of(node, cst.Attribute)
+        bindings = self.names.bindings(root)
+        return self.tree.enclosing(node, cst.FunctionDef, cst.Lambda), bindings
+
+    @cached_property
+    def _asked_for_arrays(self) -> list[cst.BaseExpression]:
+        """What ``numpy()`` is asked of, without an argument, and what that is computed from.
+
+        ``(a.tensor - b.tensor).detach().numpy()`` is computed where the operands are.
+        """
+        found: list[cst.BaseExpression] = []
+        waiting: list[cst.BaseExpression] = [
+            call.func.value
+            for call in self.tree.calls_by_name.get("numpy", ())
+            if isinstance(call.func, cst.Attribute) and not call.args
+        ]
+        for read in waiting:
+            match read:
+                case cst.Name() | cst.Attribute():
+                    found.append(read)
+                case cst.BinaryOperation():
+                    waiting += (read.left, read.right)
+                case cst.UnaryOperation():
+                    waiting.append(read.expression)
+                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if (
+                    method in results.TENSOR_METHODS and method not in _LEAVING and method[:4] != "new_"
+                ):
+                    waiting.append(owner)
+        return found
 
     @cached_property
     def _attributes_of(self) -> dict[str, list[tuple[cst.Attribute, str]]]:

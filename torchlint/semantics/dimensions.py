@@ -85,7 +85,7 @@ def _bound(module: Module, node: cst.Name, binding: Binding) -> bool | None:
         return _operand(module, binding.value)
     if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and binding.value is not None:
         return not binding.path and rank(module, binding.value) == 1
-    if binding.kind is BindingKind.PARAMETER and module.inference.is_one_of_set(binding):
+    if binding.kind is BindingKind.PARAMETER and module.inference.parameters.is_one_of_set(binding):
         return True
     if binding.value is None or binding.kind is not BindingKind.ASSIGN:
         return False

@@ -164,7 +164,7 @@ def perhaps_on_device(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_off_host(module: Module, node: cst.CSTNode) -> bool:
-    if module.inference.is_plain(node):
+    if module.inference.parameters.is_plain(node):
         return False
     value = module.value(node)
     return value.tensorlike and value.device is not Device.CPU

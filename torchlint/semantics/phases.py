@@ -521,7 +521,7 @@ class Phases(Part):
     def _computes_only(self, function: cst.FunctionDef) -> bool:
         """Return whether a function is given tensors and numbers, and calls no model."""
         bindings = (self.module.names.by_node.get(each) for each in all_parameters(function.params))
-        given = [self.module.inference.parameter(each) for each in bindings if each is not None]
+        given = [self.module.inference.parameters.of(each) for each in bindings if each is not None]
         if not given or not all(value.kind in _PLAIN for value in given):
             return False
         return not any(
@@ -610,7 +610,7 @@ class Phases(Part):
         if not any(is_sample(each.value) for each in returns):
             return False
         bound = self.module.names.by_node.get(given[0])
-        if bound is not None and self.module.inference.parameter(bound).kind is Kind.DICT:
+        if bound is not None and self.module.inference.parameters.of(bound).kind is Kind.DICT:
             return True
         lookups = self.tree.nodes_within(function, cst.Subscript)
         return any(is_sample(each.value) and _is_field(each) for each in lookups)

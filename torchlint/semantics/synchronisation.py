@@ -74,7 +74,7 @@ def may_be_on_device(module: Module, node: cst.BaseExpression) -> bool:
     ``module.on_device`` takes structures of tensors for tensors as well, which is right for what only a
     tensor answers to (``x.item()``), and wrong for what anything does (``print(x)``, ``if x``).
     """
-    if module.inference.is_plain(node) or not perhaps_there(module, node):
+    if module.inference.parameters.is_plain(node) or not perhaps_there(module, node):
         return False
     return _waits(module.value(node))
 

@@ -115,7 +115,7 @@ class Throttling(Part):
 
     def _period(self, period: cst.BaseExpression) -> object:
         """Return a period that is known: a constant, or a long one by default; else what is known of it."""
-        constant = self.module.inference.constant_in_sight(period)
+        constant = self.module.inference.parameters.constant_in_sight(period)
         if isinstance(constant, int):
             return constant
         usual = [
@@ -524,7 +524,7 @@ class Throttling(Part):
 
     def _is_on_by_default(self, flag: cst.CSTNode, bound: int) -> bool:
         """Return whether it is above ``bound`` unless somebody turns it off: ``verbose=1``."""
-        defaults, constant = self._defaults(flag), self.module.inference.constant_in_sight(flag)
+        defaults, constant = self._defaults(flag), self.module.inference.parameters.constant_in_sight(flag)
         if defaults:
             return all(_number(default) > bound for default in defaults)
         return written_truth(flag) is True or (isinstance(constant, int) and constant > bound)
@@ -928,7 +928,7 @@ class Throttling(Part):
 
     def _is_short(self, period: cst.BaseExpression) -> bool:
         """Return whether a period is so short, by default at least, that what it picks runs all the time."""
-        constant = self.module.inference.constant_in_sight(period)
+        constant = self.module.inference.parameters.constant_in_sight(period)
         if isinstance(constant, int):
             return constant < _SHORT
         periods = _periods(self.module, period)

@@ -211,6 +211,7 @@ class Value(NamedTuple):
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE, Kind.NDARRAY})
 
 _DEFINED = frozenset({Kind.MODULE, Kind.OBJECT, Kind.DATASET, Kind.SAMPLER, Kind.CLASS, Kind.FUNCTION})
+COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 MOST_ALTERNATIVES = 8
 """How many definitions a value may have, to be told apart."""
 
@@ -508,3 +509,16 @@ def each_of(values: Collection[Value]) -> Value | None:
 def dict_item(value: Value) -> Value:
     """Return what the values of a dict are, as far as that is known."""
     return value.item if value.kind is Kind.DICT and value.item is not None else UNKNOWN
+
+
+def defined(definition: cst.ClassDef | cst.FunctionDef) -> Value:
+    """Return a class or function as what its name stands for."""
+    kind = Kind.CLASS if isinstance(definition, cst.ClassDef) else Kind.FUNCTION
+    return Value(kind, definition=definition)
+
+
+def placed_as(value: Value, other: Value) -> Value:
+    """Return a value, on the device of another if its own is not known; the other if it is unknown itself."""
+    if value.known and value.device is Device.UNKNOWN:
+        return value.on(other.device)
+    return value if value.known else other

@@ -122,7 +122,7 @@ def _zero_grad(module: Module, call: cst.Call, owner: cst.BaseExpression) -> Ite
     if value.kind not in (Kind.OPTIMIZER, Kind.MODULE) or module.callee(call) is not None:
         return
     argument = module.argument(call, "set_to_none")
-    setting = None if argument.node is None else module.inference.constant_in_sight(argument.node)
+    setting = None if argument.node is None else module.inference.parameters.constant_in_sight(argument.node)
     asked = setting not in (MISSING, None) and not setting
     by_default = argument.absent and module.target.promises_below("2.0") and module.target.admits(_SINCE)
     if not (asked or by_default) or Gradients.of(module).needed_at(call):

@@ -173,7 +173,7 @@ def _put_into(module: Module, items: cst.BaseExpression) -> Iterator[cst.BaseExp
         if isinstance(binding.value, cst.ListComp) and not binding.path:
             yield binding.value.elt
         for use in module.uses(binding):
-            value = module.inference.appended(use)
+            value = module.inference.containers.appended(use)
             if value is not None:
                 yield value
 

@@ -246,7 +246,7 @@ def _waits(module: Module, call: cst.Call) -> bool | None:
         return None
     for argument in call.args:
         if argument.keyword is not None and argument.keyword.value == "non_blocking":
-            constant = module.inference.constant_in_sight(argument.value)
+            constant = module.inference.parameters.constant_in_sight(argument.value)
             return not constant if isinstance(constant, bool) else None
     positional = [argument for argument in call.args if argument.keyword is None]
     flags = [
