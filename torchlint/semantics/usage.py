@@ -225,7 +225,7 @@ def uses_by_name(module: Module, binding: Binding) -> bool:
     function = module.function(binding.node)
     everywhere = {"builtins.globals", "builtins.eval", "builtins.exec"}
     for call, name in _reading_by_name(module):
-        here = function is None or module.function(call) is function
+        here = module.function(call) is function
         if name in everywhere if function is None else name in ("builtins.eval", "builtins.exec") and here:
             return True
         if here and (name == "builtins.locals" or (name == "builtins.vars" and not call.args)):
