@@ -231,6 +231,18 @@ def chain_of_results(n: int) -> str:
 
 
 @shape(50)
+def chain_of_stars(n: int) -> str:
+    """A deep chain of functions, each of which hands its stars on to the one before in two places."""
+    last = "\n\ndef f0(value, scale):\n    print(value.item(), scale)\n"
+    chain = "".join(
+        f"\n\ndef f{i}(*args, **kwargs):\n    if args:\n        return f{i - 1}(*args, **kwargs)\n"
+        f"    return f{i - 1}(*args, **kwargs)\n"
+        for i in range(1, n)
+    )
+    return _training(f"        f{n - 1}(loss, scale=2)\n") + last + chain
+
+
+@shape(50)
 def mutual_recursion(n: int) -> str:
     """Functions that call one another in circles."""
     functions = "".join(

@@ -13,7 +13,7 @@ from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.evaluator import Evaluator
-from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import names_model
 from torchlint.semantics.linked import MOST_USERS
@@ -604,7 +604,8 @@ class CallGraph:
         """Return what ``*args`` and ``**kwargs`` hold that a call hands on, for each call of the function
         around it; to one ``function`` that it runs, if that is asked.
 
-        None where that is not known; nothing if there are none, or it unpacks something else as well.
+        None where that is not known, or where they hold too much that differs; nothing if there are none, or
+        it unpacks something else as well.
         """
         around = self._hands_on_stars(call)
         if around is None:
@@ -612,7 +613,13 @@ class CallGraph:
         callers = [caller for caller in self.callers(around) if not self.tree.contains(around, caller)]
         if function is not None:
             callers = [caller for caller in callers if not self.ruled_out(caller, call, function)]
-        return tuple(bound.unpacked for caller in callers for bound in self.laid_out(caller, around))
+        found: list[calls.Unpacked | None] = []
+        for bound in (bound for caller in callers for bound in self.laid_out(caller, around)):
+            if bound.unpacked not in found:
+                found.append(bound.unpacked)
+            if len(found) > MANY:
+                return (None,)
+        return tuple(found)
 
     @remembered
     def _hands_on_stars(self, call: cst.Call) -> cst.FunctionDef | None:
