@@ -27,8 +27,8 @@ from torchlint.vocabulary import Words
 _HEADER = re.compile(r"^[ \t]*class\b[^:]*", re.MULTILINE)
 LOOKING = re.compile(r"\bgetattr\s*\(|\bvars\s*\(|__dict__|\bimport_module\b|__import__")
 """What asks a module for names that it computes, or has a module without giving it a name."""
-# A word is in a text if it is in one of these.
-_CHAIN = re.compile(r"(?:\w*with )?[\w.]+(?:\(| = ?)?")
+# A word is in a text if it is in one of these: a name with attributes, and what makes a store or call of it.
+_CHAIN = re.compile(r"(?:\w*with )?[\w.]+(?:\(| = ?| [-+*|]=| in |[:,=])?")
 
 
 def headers(text: str) -> list[str]:

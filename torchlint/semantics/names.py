@@ -120,7 +120,7 @@ class Binding:
 _BROUGHT_ALONG = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim"}
 
 
-_STORING = (" = ", "=", ":", " +=", " -=", " *=", " |=", ",", " in ")
+STORING = (" = ", "=", ":", " +=", " -=", " *=", " |=", ",", " in ")
 """What may follow an attribute that is assigned to."""
 
 
@@ -586,7 +586,7 @@ class Names:
         """Return whether another file sets a name of the module level: ``settings.AVERAGE = True``."""
         if self.link is None or binding.scope is not self.module_scope:
             return False
-        users = self.link.users(self, (*(f".{binding.name}{sign}" for sign in _STORING), "setattr("))
+        users = self.link.users(self, (*(f".{binding.name}{sign}" for sign in STORING), "setattr("))
         return any(self.counterpart(user).sets_in(self.link.file(self), binding.name) for user in users)
 
     def sets_in(self, file: Path, name: str) -> bool:
