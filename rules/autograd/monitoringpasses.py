@@ -11,7 +11,7 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.flow.graph import Decision, Loop
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import is_none, last_name
@@ -106,13 +106,13 @@ class MonitoringPasses(Part):
         """Return whether some calls pass an object for a parameter, and others None, or nothing if that is
         its default: ``run_epoch(model, loader, optimizer=None)``.
         """
-        for binding in self.module.bindings(asked):
-            if binding.kind is BindingKind.PARAMETER and isinstance(binding.scope.node, cst.FunctionDef):
-                callers = self.module.callers(binding.scope.node)
-                given = [self.module.argument(caller, binding.name) for caller in callers]
+        match self.module.bindings(asked):
+            # Set to something else in the loop, it would tell nothing yet where the pass is made.
+            case [Binding(kind=BindingKind.PARAMETER, scope=Scope(node=cst.FunctionDef() as function))]:
+                callers = self.module.callers(function)
+                given = [self.module.argument(caller, asked.value) for caller in callers]
                 passed = any(each.node is not None and each.constant is MISSING for each in given)
-                if passed and any(each.constant is None for each in given):
-                    return True
+                return passed and any(each.constant is None for each in given)
         return False
 
     def _switches_by(self, test: cst.BaseExpression) -> bool:

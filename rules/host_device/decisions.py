@@ -15,8 +15,10 @@ from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.repetition import frequency
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, verdicts
+from torchlint.semantics.sources import Through, every, onward, traced
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import only_on_failure, written_arguments
+from torchlint.semantics.tensordtypes import NOT_FLOATING
 from torchlint.semantics.values import Kind
 
 from .needs import Need, needed_on_host
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
+    from torchlint.semantics.sources import Path, Source
 
 _ASSERTING = frozenset({"torch._assert", "torch.testing.assert_close"})
 _VALUES = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.BATCH})
@@ -40,8 +43,6 @@ _INFINITE_TEXTS = frozenset({"inf", "infinity", "nan"})
 _INFINITE = frozenset({"isfinite", "isinf", "isnan"})
 # What makes another whole number of whole numbers.
 _STILL_WHOLE = frozenset({"sum", "float", "double", "half", "to", "type", "type_as", "detach", "clone"})
-_WHOLE = frozenset({"torch.bool", "torch.uint8", "torch.int8", "torch.int16", "torch.int32", "torch.int64"})
-_STEPS = 8
 
 
 class Outcome(IdentityEnum):
@@ -357,7 +358,7 @@ def _count_divided_by(
                 return None
     divisors = list(_asked_divisors(module, test, arms))
     alike = {module.source(divisor) for divisor in divisors} == {module.source(test)}
-    return divisors[0] if alike and isinstance(test, cst.Name) and _is_count(module, test) else None
+    return divisors[0] if alike and isinstance(test, cst.Name) and every(_is_count(module, test)) else None
 
 
 def _divisor_of(module: Module, decision: cst.CSTNode | None) -> str:
@@ -366,22 +367,17 @@ def _divisor_of(module: Module, decision: cst.CSTNode | None) -> str:
     return module.source(test.left if isinstance(test, cst.Comparison) else test)
 
 
-def _is_count(module: Module, node: cst.BaseExpression) -> bool:
+@traced(Through.NOTHING)
+def _is_count(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     """Return whether a tensor holds a whole number: ``(y > 0).sum()``, ``mask.float().sum()``."""
-    for _ in range(_STEPS):
-        if module.value(node).dtype in _WHOLE:
-            return True
-        match node:
-            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(name))) if name in _STILL_WHOLE:
-                node = inner
-            case cst.Name():
-                binding = module.names.assignment(node)
-                if binding is None or binding.value is None:
-                    return False
-                node = binding.value
-            case _:
-                return False
-    return False
+    if path:
+        return None
+    if module.value(node).dtype in NOT_FLOATING:
+        return True
+    match node:
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(name))) if name in _STILL_WHOLE:
+            return onward(inner)
+    return None
 
 
 def _divisor(node: cst.CSTNode) -> cst.BaseExpression | None:

@@ -173,7 +173,9 @@ class Parameters(EvaluatorPart):
         declared = self.annotations.of_binding(binding)
         named = names_device(binding.name)
         if (declared is None or declared.kind is Kind.NUMBER) and self.is_one_of_set(binding):
-            return TENSOR.on(Device.ACCELERATOR)
+            passed = self._passed(function, binding.name, param)
+            if passed is None or passed.kind is not Kind.NUMBER:
+                return TENSOR.on(Device.ACCELERATOR)
         if declared is not None and declared.host and self._called_variously(function) and not named:
             return declared
         passed = self._passed(function, binding.name, param)
