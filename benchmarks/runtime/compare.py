@@ -41,6 +41,8 @@ def compare(observed: Mapping[str, Any], folder: Path, *, alone: bool = False) -
     for library, seen in observed["libraries"].items():
         release = observed.get("torch", "unknown").partition("+")[0]
         files = sorted({*seen["waited"], *seen["ran"]})
+        if not files:
+            continue
         how = ["--target-torch", release, *(["--no-project"] if alone else [])]
         said = _said(folder / library, files, how)
         for file, rows in seen["waited"].items():

@@ -51,6 +51,7 @@ def observe(library: str, device: str, jobs: int) -> Seen:
     # A process that forks has the library imported already; it cannot go on with a device that is in use.
     context = get_context("spawn") if library in _USING_CUDA else get_context("fork")
     running: dict[Connection, tuple[Any, tuple[int, int]]] = {}
+    left: dict[Connection, tuple[int, int]] = {}  # what a spoilt process has not come to
     while waiting or running:
         while waiting and len(running) < jobs:
             shard = waiting.pop()
@@ -63,10 +64,15 @@ def observe(library: str, device: str, jobs: int) -> Seen:
             assert isinstance(ready, Connection)
             process, shard = running[ready]
             try:
-                _add(together, ready.recv())
+                seen, spoilt_at = ready.recv()
+                _add(together, seen)
+                if spoilt_at is not None:
+                    left[ready] = spoilt_at + 1, shard[1]
             except EOFError:
                 del running[ready]
                 process.join()
+                if ready in left:
+                    waiting.append(left.pop(ready))
                 print(f"{library} {shard[0]}-{shard[1]} done", file=sys.stderr)
     for kind in ("ran", "waited"):
         together[kind] = {file: sorted(lines) for file, lines in sorted(together[kind].items())}
@@ -92,7 +98,7 @@ def _shard(sender: Connection, library: str, shard: tuple[int, int], device: str
     package = importlib.import_module(library)
     assert package.__file__ is not None
     root = Path(package.__file__).parent
-    for subject in _runnable(list(subjects(library))[slice(*shard)]):
+    for number, subject in _runnable(list(enumerate(subjects(library)))[slice(*shard)]):
         lines, waits = _Lines(root), Waits(root)
         seen: Seen = {"subjects": [], "failed": [], "ran": {}, "waited": {}}
         try:
@@ -109,12 +115,19 @@ def _shard(sender: Connection, library: str, shard: tuple[int, int], device: str
                     seen["waited"].setdefault(line["file"], []).append(line["row"])
         except Exception as error:
             seen["failed"].append(f"{subject.name}: {type(error).__name__}")
-        sender.send(seen)
-        if seen["failed"] and device != "cpu":
-            try:
-                torch.cuda.synchronize()
-            except Exception:
-                return  # the process is spoilt; the rest of its subjects are lost, and missing in the result
+        spoilt = bool(seen["failed"]) and device != "cpu" and _is_spoilt()
+        sender.send((seen, number if spoilt else None))
+        if spoilt:
+            return  # another process goes on with the next one
+
+
+def _is_spoilt() -> bool:
+    """Return whether an assertion on the device has failed, after which a process can do nothing there."""
+    try:
+        torch.cuda.synchronize()
+    except Exception:
+        return True
+    return False
 
 
 def _no_download(*arguments: object, **keywords: object) -> None:
@@ -132,16 +145,16 @@ def _look(run: Callable[[], Any], lines: _Lines, waits: Waits) -> None:
         lines.stop()
 
 
-def _runnable(found: Sequence[Subject]) -> Iterator[Subject]:
-    """Yield those that can be called, as a run on the CPU shows."""
-    for subject in found:
+def _runnable(found: Sequence[tuple[int, Subject]]) -> Iterator[tuple[int, Subject]]:
+    """Yield those that can be called, as a run on the CPU shows, with their numbers."""
+    for number, subject in found:
         try:
             with _within(_SECONDS):
                 _seed()
                 subject.prepare("cpu")()
         except Exception:
             continue
-        yield subject
+        yield number, subject
 
 
 def _seed() -> None:

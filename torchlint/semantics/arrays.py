@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 _MAKERS = listed(
     "numpy.",
     """
-    append arange argsort array asarray ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d
-    block broadcast_to column_stack concatenate copy cumprod cumsum delete diag diff dstack empty_like
-    expand_dims flip fliplr flipud frombuffer fromiter full full_like hstack insert load moveaxis ones_like
-    pad random.permutation ravel repeat reshape resize roll rollaxis rot90 sort squeeze stack swapaxes tile
-    transpose tril triu vstack zeros_like
+    append arange argpartition argsort argwhere array asarray ascontiguousarray asfortranarray atleast_1d
+    atleast_2d atleast_3d block broadcast_to column_stack concatenate copy cumprod cumsum delete diag diff
+    dstack empty_like expand_dims flatnonzero flip fliplr flipud frombuffer fromiter full full_like hstack
+    insert intersect1d load moveaxis ones_like pad random.permutation ravel repeat reshape resize roll
+    rollaxis rot90 setdiff1d sort squeeze stack swapaxes tile transpose tril triu union1d vstack zeros_like
     """,
 )
 # Functions that are applied to each element: arrays give arrays, numbers give numbers.
@@ -119,6 +119,8 @@ def _known(module: Module, node: cst.CSTNode | Binding, path: Path) -> Array | N
         shown = _shown(module, node) if not path else None
         if isinstance(shown, Array):
             return shown
+        if len(path) == 1 and isinstance(node, cst.Call) and _gives_arrays(module, node):
+            return Array("int64", numeric=True)
         onto = shown if shown is not None else steps(module, Source(node, path), Through.ITEMS)
     return _any_of(_known(module, *each) for each in onto) if onto is not None else None
 
@@ -142,6 +144,13 @@ def _shown(module: Module, node: cst.CSTNode) -> Array | list[Source] | None:
             return onward(owner)
         case _:
             return None
+
+
+def _gives_arrays(module: Module, call: cst.Call) -> bool:
+    """Return whether a function of NumPy returns a tuple of indices: ``np.nonzero(mask)[0]``."""
+    given = item_of(module.value(call))
+    named = module.qualified(call.func) or ""
+    return given is not None and given.kind is Kind.NDARRAY and named.startswith("numpy.")
 
 
 def _uses_pandas(module: Module) -> bool:

@@ -37,6 +37,8 @@ _ITEMS = frozenset({"items", "keys", "values"})
 _OF_SPARSE = frozenset({"coalesce", "indices"})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
 _LIKE_ANOTHER = frozenset({"expand_as", "reshape_as", "type_as", "view_as"})
+# The modules whose functions take a tensor first.
+_OF_TENSORS = frozenset({"torch.fft", "torch.linalg", "torch.nn.functional", "torch.special"})
 _ELEMENTWISE = (
     cst.Equal,
     cst.NotEqual,
@@ -281,9 +283,8 @@ class Clues:
             qualified = self.names.qualified(call.func)
             if qualified is not None:
                 package, _, name = qualified.rpartition(".")
-                if package == "torch.nn.functional" or (
-                    package == "torch" and name in results.TENSOR_METHODS
-                ):
+                method = package == "torch" and name in results.TENSOR_METHODS
+                if method or package in _OF_TENSORS or qualified in results.LIKE_FACTORIES:
                     found.tensor = True
             elif isinstance(call.func, cst.Attribute) and call.func.attr.value in _LIKE_ANOTHER:
                 found.tensor = True

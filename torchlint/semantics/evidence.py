@@ -68,7 +68,7 @@ _ASKING_ONLY = frozenset(
 )
 _COMPUTING = frozenset({"torch", "torch.linalg", "torch.nn.functional"})
 # Data that this file fetches itself, or takes to be in host memory.
-_SHOWING_PLACE = ("loader", ".numpy()", "from_numpy", "np.asarray", "'cpu'", '"cpu"')
+_SHOWING_PLACE = ("loader", "from_numpy", "np.asarray", "'cpu'", '"cpu"')
 
 
 class Evidence(enum.Enum):
@@ -345,8 +345,23 @@ def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:
 
 
 def _shows_place(tree: SyntaxTree) -> bool:
-    """Return whether the file makes loaders, or speaks of host memory."""
-    return any(map(tree.mentions_in_any_case, _SHOWING_PLACE))
+    """Return whether the file makes loaders, or speaks of host memory.
+
+    ``x.numpy()`` does, while ``x.cpu().numpy()`` has tensors that may be elsewhere.
+    """
+    if any(map(tree.mentions_in_any_case, _SHOWING_PLACE)):
+        return True
+    return any(map(_takes_from_host, tree.calls_by_name.get("numpy", ())))
+
+
+def _takes_from_host(call: cst.Call) -> bool:
+    """Return whether a call of ``numpy()`` takes a tensor that it does not copy to the host itself."""
+    owner: cst.BaseExpression = call
+    while isinstance(owner, cst.Call) and isinstance(owner.func, cst.Attribute):
+        if owner.func.attr.value == "cpu":
+            return False
+        owner = owner.func.value
+    return True
 
 
 def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:

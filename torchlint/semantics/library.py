@@ -92,6 +92,7 @@ _SIMPLE_KINDS: dict[str, Value] = {
     "none": NONE,
     "shape": SHAPE,
     "ndarray": NDARRAY,
+    "ndarrays": Value(Kind.TUPLE, item=NDARRAY),
     "ndarray_or_number": NDARRAY,
     "dtype": DTYPE,
     "device": Value(Kind.DEVICE),
@@ -472,8 +473,8 @@ class Library:
         given = given_as(node, fact.argument, fact.position)
         if given is None:
             return results.ABSENT
-        if fact.argument == "input" and len(node.args) > 2:
-            # ``torch.where(condition, a, b)``: with ``b`` there, ``a`` is no None.
+        if fact.argument in ("input", "x") and len(node.args) > 2:
+            # ``torch.where(condition, a, b)``, ``np.where``: with ``b`` there, ``a`` is no None.
             return True
         value = self._value(given)
         if value.constant is not MISSING:
@@ -996,7 +997,7 @@ class Library:
             targets = [str(self._value(given).constant), *self.evaluator.names.either_qualified(given)]
             if any(target is not None and target.startswith("torch.cuda.") for target in targets):
                 return Device.ACCELERATOR
-            if any(target in results.LEGACY_CONSTRUCTORS for target in targets):
+            if any(target in results.HOST_TYPES for target in targets) and not self._default_device_changed:
                 return Device.CPU
         return None
 

@@ -25,7 +25,7 @@ from torchlint.semantics.api.families import QUEUES
 from torchlint.semantics.api.results import (
     EXPLICIT_SYNCS,
     FUNCTION_SYNCS,
-    LEGACY_CONSTRUCTORS,
+    HOST_TYPES,
     METHOD_SYNCS,
     READING_SCALARS,
     SIZED_BY_SCALARS,
@@ -443,7 +443,8 @@ def _copied_in(module: Module, call: cst.Call, target: cst.BaseExpression) -> cs
 def _names_host_type(module: Module, node: cst.BaseExpression) -> bool:
     constant = module.value(node).constant
     name = constant if isinstance(constant, str) else module.qualified(node)
-    return name in LEGACY_CONSTRUCTORS
+    moved = module.tree.mentions("set_default_tensor_type")  # ``torch.Tensor`` may be elsewhere then
+    return name in HOST_TYPES and not (moved and name == "torch.Tensor")
 
 
 def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:

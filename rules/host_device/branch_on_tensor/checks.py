@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.api.results import CHECKED_DISTRIBUTIONS, UNCHECKED_TWINS
+from torchlint.semantics.api.results import (
+    CHECKED_DISTRIBUTIONS,
+    FUNCTION_SYNCS,
+    METHOD_SYNCS,
+    UNCHECKED_TWINS,
+)
 from torchlint.semantics.evidence import perhaps_accelerated
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.synchronisation import may_be_on_device
@@ -33,12 +38,14 @@ _VARIANCE_LOSSES = frozenset({"torch.nn.functional.gaussian_nll_loss", "torch.nn
 class Check:
     """What a call synchronizes for, as the words after "to", and the edit that avoids it.
 
-    ``advice``: whether the check may be left out is for the author to say.
+    ``advice``: whether the check may be left out is for the author to say. ``needed``: nothing that does the
+    same leaves it out.
     """
 
     purpose: str
     remedy: str
     advice: bool = False
+    needed: bool = False
 
 
 def check_of(module: Module, call: cst.Call) -> Check | None:
@@ -77,13 +84,15 @@ def factorizes(module: Module, call: cst.Call) -> bool:
 
 
 def _of_function(module: Module, call: cst.Call, qualified: str) -> Check | None:
-    twin = UNCHECKED_TWINS.get(qualified)
-    if twin is None:
+    twin, sync = UNCHECKED_TWINS.get(qualified), FUNCTION_SYNCS.get(qualified)
+    if twin is None and (sync is None or sync.reason != "check"):
         return _of_loss(module, call, qualified)
     if any(module.tree.handlers(call)):
         return None  # what fails is seen to
     given = call.args and not call.args[0].star
-    return _of_success(twin) if given and may_be_on_device(module, call.args[0].value) else None
+    if not given or not may_be_on_device(module, call.args[0].value):
+        return None
+    return _OF_DECOMPOSITION if twin is None else _of_success(twin)
 
 
 def _of_loss(module: Module, call: cst.Call, qualified: str | None) -> Check | None:
@@ -101,6 +110,9 @@ def _of_method(module: Module, call: cst.Call, func: cst.Attribute) -> Check | N
     twin = None if call.args else UNCHECKED_TWINS.get(f"torch.{name}")
     if twin is not None:
         return _of_success(twin) if may_be_on_device(module, func.value) else None
+    sync = METHOD_SYNCS.get(name)
+    if sync is not None and sync.reason == "check" and not call.args:
+        return _OF_DECOMPOSITION if may_be_on_device(module, func.value) else None
     if name not in ("log_prob", "sample"):
         return None
     made = _made_by(module, func.value)
@@ -141,6 +153,12 @@ def _of_success(twin: str) -> Check:
     return Check("check for errors", remedy, advice=True)
 
 
+_OF_DECOMPOSITION = Check(
+    "check for errors",
+    "Decompose several matrices in one batched call, or keep the result while the matrix stays the same",
+    advice=True,
+    needed=True,
+)
 _OF_PARAMETERS = Check("validate its parameters", "Pass `validate_args=False`")
 _OF_VALUE = Check("validate its argument", "Create the distribution with `validate_args=False`")
 _OF_DEVIATIONS = Check(

@@ -66,7 +66,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     - calls that check their arguments or results: distributions of `torch.distributions`, which validate
       their parameters when they are created, `clip_grad_norm_(..., error_if_nonfinite=True)`, `torch.normal`
       with a tensor of standard deviations, `gaussian_nll_loss` with a tensor of variances, and
-      `torch.linalg.inv`, `solve`, `cholesky` and `lu_factor`, which check for errors.
+      `torch.linalg.inv`, `solve`, `cholesky`, `lu_factor`, `svd`, `eigh` and other decompositions, which
+      check for errors.
 
     In compiled code, TL513 reports a graph break instead. The finding is a note for functions of
     `torch.linalg`, for `gaussian_nll_loss`, and for a distribution from which the action for an environment
@@ -76,8 +77,9 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     loop or the function, sets what the next step depends on (a learning rate), runs a model, begins with a
     wait of its own (`x[mask]`) or keeps a division by zero out of the gradients, which `torch.where` would
     not. Counts can be divided by in any case, as `count.clamp(min=1)`. In training, printing is not of low
-    impact, because printing every hundredth step is enough. Nothing is of low impact in inference engines,
-    and in decoding loops only what decides what Python does next.
+    impact, because printing every hundredth step is enough. Decompositions that no function computes without
+    checking (`svd`, `eigh`, `lstsq`, `pinv`) are of low impact as well. Otherwise, nothing is of low impact in
+    inference engines, and in decoding loops only what decides what Python does next.
 
     ## Why is this bad?
 
@@ -240,6 +242,8 @@ def _call_that_decides(module: Module, call: cst.Call) -> Iterator[Finding]:
     message = f"`{callee(module, call)}` synchronizes with the device to {check.purpose} {often}"
     remedy = as_spelt(module, call, check.remedy)
     little = slight(module, call, "factorizing waits anyway") if factorizes(module, call) else None
+    if check.needed:
+        little = "no function does the same without checking"
     yield Finding(call, message, severity=severity, related=related, remedy=remedy, slight=little)
 
 

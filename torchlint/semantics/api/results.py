@@ -31,6 +31,7 @@ Kind: TypeAlias = Literal[
     "tuple",  # a tuple on the host, of anything
     "dict",
     "ndarray",
+    "ndarrays",  # a tuple of NumPy arrays
     "ndarray_or_number",  # depends on axis or dtype; host memory either way
     "storage",
     "dtype",
@@ -474,6 +475,9 @@ LEGACY_CONSTRUCTORS: Mapping[str, str] = {
 """Constructors by sizes or data, on the CPU, with their dtype; those of the same names in ``torch.cuda``
 make the tensor on the current CUDA device. ``torch.Tensor`` itself has the default dtype."""
 
+HOST_TYPES: Final = frozenset({*LEGACY_CONSTRUCTORS, "torch.Tensor"})
+"""What ``x.type(…)`` makes a tensor of the host for, unless another default type is set."""
+
 HOST_FACTORIES: Final = frozenset(
     _words(
         """
@@ -870,11 +874,13 @@ _NUMPY: dict[str, Result] = _listed("""
         atleast_1d atleast_2d atleast_3d bincount block broadcast_to column_stack concatenate copy
         cumprod cumsum diag diff dstack empty empty_like expand_dims eye fft.fft flip fliplr flipud
         frombuffer fromfile fromiter full full_like gradient histogram hstack identity indices interp
-        isin linspace logspace moveaxis ndarray nonzero ones ones_like outer pad random.choice
+        isin linspace logspace moveaxis ndarray ones ones_like outer pad random.choice
         random.permutation random.rand random.randn ravel repeat reshape roll rollaxis rot90 sort
-        split squeeze stack swapaxes tile transpose tri tril triu unique vstack where zeros zeros_like
+        split squeeze stack swapaxes tile transpose tri tril triu unique vstack zeros zeros_like
         random.normal random.uniform random.randint random.random random.random_sample
         random.standard_normal
+    ndarrays: diag_indices diag_indices_from mask_indices nonzero tril_indices tril_indices_from triu_indices
+        triu_indices_from unravel_index
     bool: allclose array_equal iscomplexobj isscalar issubdtype bool_
     number: ndim size
     none: save savez savez_compressed savetxt random.seed random.shuffle set_printoptions seterr
@@ -885,6 +891,7 @@ _NUMPY: dict[str, Result] = _listed("""
     object: dtype
     string: array2string
 """)
+_NUMPY["where"] = Depends("x", 1, given="ndarray", absent="ndarrays")
 _RANDOM: dict[str, Result] = _listed("""
     number: random uniform randint randrange gauss normalvariate betavariate triangular getrandbits
         expovariate
@@ -1148,8 +1155,10 @@ FUNCTION_SYNCS: Mapping[str, Sync] = {
         _words("""
     torch.linalg.cholesky torch.linalg.eig torch.linalg.eigh torch.linalg.eigvals
     torch.linalg.eigvalsh torch.linalg.inv torch.linalg.lstsq torch.linalg.pinv torch.linalg.solve
-    torch.linalg.svd torch.linalg.svdvals torch.inverse torch.cholesky torch.svd
-    torch.linalg.matrix_rank torch.linalg.matrix_exp torch.matrix_exp
+    torch.linalg.svd torch.linalg.svdvals torch.inverse torch.cholesky torch.svd torch.linalg.cond
+    torch.linalg.ldl_factor torch.linalg.ldl_factor_ex torch.linalg.lu_factor torch.linalg.matrix_exp
+    torch.linalg.matrix_rank torch.linalg.tensorinv torch.lobpcg torch.matrix_exp torch.pca_lowrank
+    torch.pinverse torch.svd_lowrank
 """),
         _CHECKS,
     ),
