@@ -68,13 +68,30 @@ def _said(
     options = (*how, "--exit-zero", "--output-format", "json", "--select", "TL1,TL2", "--impact", "low")
     run = torchlint([*options, *(folder / file for file in files)])
     found: dict[str, list[tuple[int, int, int, str]]] = {}
+    stores: dict[str, dict[tuple[int, int], int]] = {}
     for item in json.loads(run.stdout):
         if predicts_wait(item["code"], item["message"]):
             file = str(Path(item["filename"]).relative_to(folder))
+            if file not in stores:
+                stores[file] = _stores((folder / file).read_text(encoding="utf-8"))
             row, end = item["location"]["row"], item["end_location"]["row"]
             column = item["location"]["column"] - 1
+            row = min(row, stores[file].get((row, column), row))
             found.setdefault(file, []).append((row, end, column, item["code"]))
     return found
+
+
+def _stores(text: str) -> dict[tuple[int, int], int]:
+    """Return where the values of assignments to items begin (row and column), with the row that Python says
+    to be at when it stores them: that of the target.
+    """
+    return {
+        (node.value.lineno, node.value.col_offset): target.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Subscript)
+    }
 
 
 def _optional(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:

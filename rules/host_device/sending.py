@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.results import LIKE_FACTORIES, NEW_FACTORIES
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.declared import defines_declared, is_declared
 from torchlint.semantics.evidence import Evidence, accelerated, evidence
@@ -361,7 +362,8 @@ def on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     if not may_be_on_device(module, node) or _moved_then(module, node):
         return False
     value, whole = module.value(node), start_of(node, cst.Subscript)
-    if value.device is Device.ACCELERATOR or _is_told_where(module, module.value(whole)):
+    told = module.value(whole)
+    if value.device is Device.ACCELERATOR or _is_told_where(module, told) or _is_like_parameter(module, told):
         return True
     function = module.function(node)
     in_pass = (
@@ -376,6 +378,21 @@ def _is_told_where(module: Module, value: Value) -> bool:
     """Return whether a tensor is made with ``device=`` of what is not known to be the CPU."""
     given = given_as(value.origin, "device", None) if isinstance(value.origin, cst.Call) else None
     return given is not None and module.value(given).constant is not None and not on_host(module, given)
+
+
+def _is_like_parameter(module: Module, value: Value) -> bool:
+    """Return whether a tensor is made where a parameter of a module is: ``self.weight.new_zeros(…)``."""
+    match value.origin:
+        case cst.Call(func=cst.Attribute(value=like, attr=cst.Name(method))) if method in NEW_FACTORIES:
+            return _is_own_parameter(module, like)
+        case cst.Call(func=func, args=[cst.Arg(value=like), *_]) if module.qualified(func) in LIKE_FACTORIES:
+            return _is_own_parameter(module, like)
+    return False
+
+
+def _is_own_parameter(module: Module, node: cst.BaseExpression) -> bool:
+    value = module.value(node)
+    return isinstance(node, cst.Attribute) and value.kind is Kind.TENSOR and value.leaf
 
 
 def _moved_then(module: Module, node: cst.BaseExpression) -> bool:

@@ -20,6 +20,8 @@ from torchlint.syntax import SyntaxTree
 
 # Bases whose ``forward`` handles the items of a dataset or a text.
 _NO_MODULE_BASE = ("Transform", "Dataset", "Tokenizer", "Processor", "Env", "Environment")
+# What makes tensors of a module in its constructor.
+_REGISTERED = ("Parameter(", "register_buffer(")
 _LIGHTNING_PACKAGES = frozenset({"lightning", "pytorch_lightning"})
 _KINDS = {
     "tensor": Kind.TENSOR,
@@ -241,7 +243,8 @@ class Classes:
         if kind is Kind.OBJECT and modular:
             # A base of another file, and it has a forward: a module by every convention.
             forward = "forward" in methods and self._calls_base(methods)
-            kind = Kind.MODULE if forward or self._asks_itself_as_module(methods) else kind
+            shown = forward or self._asks_itself_as_module(methods) or self._registers_tensors(methods)
+            kind = Kind.MODULE if shown else kind
         heir = any(parent.heir_of_lightning for parent in parents)
         if not heir and kind in (Kind.OBJECT, Kind.MODULE) and opaque:
             heir = not handles_data and self._takes_lightning_steps(methods)
@@ -271,6 +274,20 @@ class Classes:
             for method in methods.values()
             for node in self.tree.descendants(method)
         )
+
+    def _registers_tensors(self, methods: dict[str, cst.FunctionDef]) -> bool:
+        """Return whether a constructor hands on to a base class and makes parameters or buffers."""
+        init = methods.get("__init__")
+        if init is None or not any(map(self.tree.mentions, _REGISTERED)) or not self._calls_base(methods):
+            return False
+        for node in self.tree.descendants(init):
+            match node:
+                case cst.Assign(targets=[cst.AssignTarget(cst.Attribute())], value=cst.Call(func=func)):
+                    if self.names.qualified(func) == "torch.nn.Parameter":
+                        return True
+                case cst.Call(func=cst.Attribute(value=cst.Name("self"), attr=cst.Name("register_buffer"))):
+                    return True
+        return False
 
     def _calls_base(self, methods: dict[str, cst.FunctionDef]) -> bool:
         """Return whether the constructor hands on to a base class, as modules must."""

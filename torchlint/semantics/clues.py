@@ -292,6 +292,28 @@ class Clues:
                 found.others.append(call.func)
         return found
 
+    def is_negated(self, index: cst.BaseExpression) -> bool:
+        """Return whether an index of which nothing is known is a mask, as ``~`` is applied to it.
+
+        Of numbers, which count from the end then, nobody writes it so.
+        """
+        named = index
+        if isinstance(index, cst.UnaryOperation) and isinstance(index.operator, cst.BitInvert):
+            named = index.expression
+        if not isinstance(named, cst.Name) or self._value(named).kind is not Kind.UNKNOWN:
+            return False
+        return named is not index or not self._negated.isdisjoint(self.names.bindings(named))
+
+    @cached_property
+    def _negated(self) -> frozenset[Binding]:
+        """The definitions of the variables that ``~`` is applied to."""
+        return frozenset(
+            binding
+            for node in self.tree.nodes(cst.UnaryOperation)
+            if isinstance(node.operator, cst.BitInvert) and isinstance(node.expression, cst.Name)
+            for binding in self.names.bindings(node.expression)
+        )
+
     @remembered
     def packed_by(self, binding: Binding) -> bool:
         """Return whether a variable is the lengths, on the host, of ``pack_padded_sequence``."""

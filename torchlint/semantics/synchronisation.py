@@ -613,7 +613,11 @@ def mask_of(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
     indices = (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
     for index in indices:
         # What is written out as a number or a text is by far the most frequent index.
-        if index.__class__ in _LITERALS or not perhaps_on_device(module, index):
+        if isinstance(index, _LITERALS):
+            continue
+        if not perhaps_on_device(module, index):
+            if module.inference.clues.is_negated(index) and perhaps_on_device(module, node.value):
+                return index  # made in another file; a mask of the host is copied, which waits as well
             continue
         if module.value(index).dtype in ("torch.bool", "bool"):
             indexed = module.value(node.value)
@@ -622,7 +626,7 @@ def mask_of(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
     return None
 
 
-_LITERALS = frozenset({cst.Integer, cst.SimpleString, cst.Ellipsis})
+_LITERALS = (cst.Integer, cst.SimpleString, cst.Ellipsis)
 
 
 # --- truth ------------------------------------------------------------------------------------------

@@ -78,8 +78,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     wait of its own (`x[mask]`) or keeps a division by zero out of the gradients, which `torch.where` would
     not. Counts can be divided by in any case, as `count.clamp(min=1)`. In training, printing is not of low
     impact, because printing every hundredth step is enough. Decompositions that no function computes without
-    checking (`svd`, `eigh`, `lstsq`, `pinv`) are of low impact as well. Otherwise, nothing is of low impact in
-    inference engines, and in decoding loops only what decides what Python does next.
+    checking (`svd`, `eigh`, `lstsq`, `pinv`) are of low impact as well. Otherwise, nothing is of low impact
+    in inference engines, and in decoding loops only what decides what Python does next.
 
     ## Why is this bad?
 
