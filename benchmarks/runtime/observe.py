@@ -28,7 +28,7 @@ _SECONDS = 5
 _SHARD = 16
 """Subjects that one process runs."""
 
-_USING_CUDA = frozenset({"diffusers", "speechbrain", "x_transformers"})
+_USING_CUDA = frozenset({"diffusers", "egnn_pytorch", "speechbrain", "x_transformers"})
 """Libraries whose import looks at the device."""
 
 Seen = dict[str, Any]
