@@ -31,7 +31,10 @@ def main() -> None:
 @click.option(
     "--rehearse", is_flag=True, help="Run everything on the CPU, where nothing can be seen to wait."
 )
-def observe(output: Path, names: Sequence[str], jobs: int, rehearse: bool) -> None:
+@click.option(
+    "--seconds", type=click.FloatRange(0), help="Look at no more of a library than fits into this time."
+)
+def observe(output: Path, names: Sequence[str], jobs: int, rehearse: bool, seconds: float | None) -> None:
     """Run the subjects, and write which lines ran and which made the host wait."""
     import torch
 
@@ -47,7 +50,7 @@ def observe(output: Path, names: Sequence[str], jobs: int, rehearse: bool) -> No
     for library in observing.libraries(names):
         # In a process of its own: some libraries use the device as soon as they are imported.
         with ProcessPoolExecutor(1, get_context("spawn")) as executor:
-            seen = executor.submit(observing.observe, library, device, jobs).result()
+            seen = executor.submit(observing.observe, library, device, jobs, seconds).result()
         observed["libraries"][library] = seen
         waited = sum(map(len, seen["waited"].values()))
         click.echo(f"{library}: {len(seen['subjects'])} subjects, {waited} lines waited")

@@ -8,6 +8,7 @@ import importlib.util
 import random
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,20 +40,29 @@ Seen = dict[str, Any]
 """
 
 
-def observe(library: str, device: str, jobs: int) -> Seen:
-    """Return what was seen of all subjects of a library,
-    over processes that are started anew for each shard.
+def observe(library: str, device: str, jobs: int, seconds: float | None = None) -> Seen:
+    """Return what was seen of the subjects of a library, over processes that are started anew for each shard.
+
+    After ``seconds``, what still runs is ended. The order is drawn by chance, the same each time.
     """
+    until = None if seconds is None else time.monotonic() + seconds
     distribution, *_ = importlib.metadata.packages_distributions()[library]
     version = importlib.metadata.version(distribution)
     total = len(list(subjects(library)))
     waiting = [(start, min(start + _SHARD, total)) for start in range(0, total, _SHARD)]
+    random.Random(0).shuffle(waiting)
     together: Seen = {"version": version, "subjects": [], "failed": [], "ran": {}, "waited": {}}
     # A process that forks has the library imported already; it cannot go on with a device that is in use.
     context = get_context("spawn") if library in _USING_CUDA else get_context("fork")
     running: dict[Connection, tuple[Any, tuple[int, int]]] = {}
     left: dict[Connection, tuple[int, int]] = {}  # what a spoilt process has not come to
     while waiting or running:
+        if until is not None and time.monotonic() > until:
+            waiting.clear()
+            left.clear()
+            until = None
+            for process, _ in running.values():
+                process.terminate()
         while waiting and len(running) < jobs:
             shard = waiting.pop()
             receiver, sender = context.Pipe(duplex=False)
@@ -60,7 +70,7 @@ def observe(library: str, device: str, jobs: int) -> Seen:
             process.start()
             sender.close()
             running[receiver] = process, shard
-        for ready in wait(list(running)):
+        for ready in wait(list(running), None if until is None else max(0, until - time.monotonic())):
             assert isinstance(ready, Connection)
             process, shard = running[ready]
             try:
