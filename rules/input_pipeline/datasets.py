@@ -29,6 +29,7 @@ _RANDOM = re.compile(
     r"|bernoulli|rand_like|randn_like|default_rng|randrange|normal_|uniform_|random_|permutation|getrandbits)$"
 )
 
+_READS_TABLE = re.compile(r"(pandas|polars)\.read_\w+|numpy\.(loadtxt|genfromtxt)")
 
 # What such functions are called after has to do with which items are whose.
 _CHOOSING = (
@@ -159,11 +160,25 @@ class Datasets(Part):
         """Return whether an item is the tokens of a text that is there already,
         before it is fetched or then.
         """
-        definition = self.module.value(node).definition
-        if isinstance(definition, cst.ClassDef):
+        definition = self._class_of(node)
+        if definition is not None:
             tokenizes = any(map(names_tokenizer, self.module.tree.names_in(definition)))
             return tokenizes and self._class_rows_only(definition, tokenizing=True)
         return every(self._tokenized(node))
+
+    def has_table_rows(self, node: cst.BaseExpression) -> bool:
+        """Return whether an item is a row, or a few, of a table that has been read as a whole."""
+        definition = self._class_of(node)
+        if definition is None or not self._class_rows_only(definition):
+            return False
+        homes = {self.module, self.module.home(definition)}
+        return any(
+            _READS_TABLE.fullmatch(home.qualified(call.func) or "")
+            for home in homes
+            for name, calls in home.tree.calls_by_name.items()
+            if name.startswith(("read_", "loadtxt", "genfromtxt"))
+            for call in calls
+        )
 
     @traced(Through.RETURNS)
     def _tokenized(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
@@ -232,10 +247,24 @@ class Datasets(Part):
         plain = self._plain_rows_at(node, path)
         if plain is not None:
             return plain
-        value = UNKNOWN if path else self.module.value(node)
-        if isinstance(value.definition, cst.ClassDef) and value.kind is not Kind.CLASS:
-            return self._class_rows_only(value.definition)
-        return None
+        definition = None if path else self._class_of(node)
+        return None if definition is None else self._class_rows_only(definition)
+
+    def _class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """Return the class of a dataset; where the caller chooses it, the one that is the default."""
+        value = self.module.value(node)
+        if isinstance(value.definition, cst.ClassDef):
+            return value.definition if value.kind is not Kind.CLASS else None
+        made = self.loaders.made(node) if isinstance(node, cst.Name) else node
+        if not isinstance(made, cst.Call):
+            return None
+        chosen = {
+            self.module.value(binding.node.default).definition
+            for binding in self.module.bindings(made.func)
+            if isinstance(binding.node, cst.Param) and binding.node.default is not None
+        }
+        default = chosen.pop() if len(chosen) == 1 else None
+        return default if isinstance(default, cst.ClassDef) else None
 
     def _class_rows_only(self, definition: cst.ClassDef, *, tokenizing: bool = False) -> bool:
         """Return whether ``__getitem__`` of a dataset does nothing but index what the object holds.

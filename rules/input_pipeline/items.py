@@ -74,10 +74,17 @@ class Items(Part):
             return True
         return name_tokens(self.loaders.keys_read(call)) and not self.module.tree.mentions("pixel_values")
 
+    def yields_table_rows(self, call: cst.Call) -> bool:
+        """Return whether an item of a loader is a few rows of a table that is in memory: few bytes."""
+        node = self.loaders.dataset(call)
+        return node is not None and self.datasets.has_table_rows(node)
+
     def slight(self, call: cst.Call) -> str | None:
         """Return why it matters little how batches are loaded, if it does."""
         if self.yields_tokens(call):
-            return "the items are tokens, which take little time to load"
+            return "the items are tokens, which are small and quickly loaded"
+        if self.yields_table_rows(call):
+            return "the items are rows of a table, which are small and quickly loaded"
         return "goes through the data once" if self.loaders.only_collected(call) else None
 
     def idle_workers(self, call: cst.Call) -> bool:

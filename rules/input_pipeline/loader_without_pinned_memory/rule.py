@@ -38,8 +38,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     fail on the batches. It also ignores loaders whose batches are only moved as copies
     (`torch.cat(parts).to(device)`), since a copy is not pinned, and loaders that have no worker processes and
     need none (see TL101): there the training process itself would pin each batch, between two steps. Findings
-    are of low impact for single items, for the tokens of texts, and for data that is in memory as a whole,
-    unless worker processes run a data set of the program for it.
+    are of low impact for single items, for the tokens of texts, for the rows of a table, and for data that is
+    in memory as a whole, unless worker processes run a data set of the program for it.
 
     ## Why is this bad?
 
