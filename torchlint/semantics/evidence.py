@@ -349,9 +349,16 @@ def _shows_place(tree: SyntaxTree) -> bool:
 
     ``x.numpy()`` does, while ``x.cpu().numpy()`` has tensors that may be elsewhere.
     """
-    if any(map(tree.mentions_in_any_case, _SHOWING_PLACE)):
+    if any(map(tree.mentions_in_any_case, _SHOWING_PLACE)) and _speaks_of_place(tree):
         return True
     return any(map(_takes_from_host, tree.calls_by_name.get("numpy", ())))
+
+
+def _speaks_of_place(tree: SyntaxTree) -> bool:
+    """Return whether the code does, and not only what is written about it in docstrings and comments."""
+    if any("loader" in name.lower() or name in ("from_numpy", "asarray") for name in tree.names_by_name):
+        return True
+    return any(text.raw_value == "cpu" for text in tree.nodes(cst.SimpleString))
 
 
 def _takes_from_host(call: cst.Call) -> bool:
