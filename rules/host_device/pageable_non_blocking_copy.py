@@ -16,7 +16,7 @@ from torchlint.semantics.repetition import may_recur
 from torchlint.semantics.sources import Field, Path, Source, Through, onward, some, traced
 from torchlint.semantics.synchronisation import names_host
 from torchlint.semantics.transfers import TRANSFERS
-from torchlint.semantics.values import Kind, Memory
+from torchlint.semantics.values import Device, Kind, Memory
 
 from .factories import factory
 from .sending import (
@@ -89,8 +89,9 @@ def pageable_non_blocking_copy(call: cst.Call, module: Module) -> Iterator[Findi
     The fix pins the memory, with `pin_memory=True` where the tensor is created or with `.pin_memory()`. It
     is unsafe, because pinning raises an error on a machine without an accelerator, and a small tensor gains
     nothing. There is no fix for non-contiguous slices, for what can be computed on the device,
-    where the device may be the CPU (`"cuda" if torch.cuda.is_available() else "cpu"`), and where the
-    configuration names `known-async-helpers`: then the help says to call the first one.
+    where the device may be the CPU (`"cuda" if torch.cuda.is_available() else "cpu"`, or that of another
+    tensor), and where the configuration names `known-async-helpers`: then the help says to call the
+    first one.
 
     ## References
 
@@ -160,6 +161,10 @@ def _host(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] 
     match node:
         case cst.Call(args=[first, *_]) if module.qualified(node.func) == "torch.device":
             return onward(first.value)
+        case cst.Attribute(value=cst.Name() | cst.Subscript() as owner, attr=cst.Name("device")) if (
+            tensor := module.value(owner)
+        ).tensorlike:
+            return tensor.device is not Device.ACCELERATOR  # wherever callers have put it
         case cst.Attribute(value=owner, attr=cst.Name(name)):
             # The ways lead into the attributes of ``self`` by themselves, not into those of ``agent``.
             made = module.value(owner).definition

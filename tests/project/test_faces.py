@@ -15,7 +15,7 @@ from torchlint.project import facets
 from torchlint.project.faces import Face
 from torchlint.project.facets import Facet
 from torchlint.project.records import record
-from torchlint.semantics.names import STORING
+from torchlint.semantics.names import words_of_stores
 from torchlint.source import Source
 from torchlint.uncommented import PROSE, uncommented
 
@@ -57,7 +57,7 @@ def concerned(before: str, after: str, asked: Iterable[str] = ()) -> set[Facet]:
         ("print(loss", "kept.made = (loss", (".made = ",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
         ("print(loss", "kept = (loss", ("made =", ".made = "), {Facet.TEXT, Facet.CODE}),
         # A name of a module is set in many forms, each of which is a word.
-        ("# now", "# kept.made", tuple(f".rate{sign}" for sign in STORING), {Facet.TEXT}),
+        ("# now", "# kept.made", words_of_stores("rate"), {Facet.TEXT}),
         ("print(loss", "kept.rate += (loss", (".rate +=",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
         ("print(loss", "kept.rate: int = (loss", (".rate:",), {Facet.TEXT, Facet.CODE, Facet.WORDS}),
         ("def report", "class Kept:\n    pass\n\n\ndef report", ("report",), {*OWN} - {Facet.NAMES}),

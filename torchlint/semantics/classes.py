@@ -176,7 +176,7 @@ def _fields(definition: cst.ClassDef) -> list[str]:
     """Return the names that a class annotates in its body, in order."""
     found = []
     for statement in definition.body.body:
-        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else (statement,):
             if isinstance(part, cst.AnnAssign) and isinstance(part.target, cst.Name):
                 found.append(part.target.value)
     return found

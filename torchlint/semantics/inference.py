@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,7 +34,15 @@ from torchlint.semantics.flow.guards import guards, unchanged
 from torchlint.semantics.library import Library
 from torchlint.semantics.linked import Target, handing_on
 from torchlint.semantics.members import Members
-from torchlint.semantics.names import Binding, BindingKind, Names, canonical
+from torchlint.semantics.names import (
+    IMPORTERS,
+    Binding,
+    BindingKind,
+    Names,
+    Store,
+    canonical,
+    words_of_stores,
+)
 from torchlint.semantics.parameters import Parameters
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import is_none, last_name
@@ -75,9 +82,6 @@ _NUMBERS: dict[type, Callable[[str], complex]] = {
     cst.Float: float,
     cst.Imaginary: complex,
 }
-
-_LOOKING_UP = frozenset({"get", "keys", "values", "items", "copy"})
-"""The methods of dicts that leave them as they are."""
 
 
 class Inference:
@@ -642,45 +646,59 @@ class Inference:
 
     @remembered
     def is_set_elsewhere(self, binding: Binding) -> bool:
-        """Return whether another file of the project gives a name of the module level something else,
-        ``settings.AVERAGE = True``, or puts something into the dict that it is, or this file may, by
+        """Return whether code elsewhere in the project gives a name of the module level something else,
+        ``settings.AVERAGE = True``, or puts something into the container that it is, or this file may, by
         ``exec`` or ``globals()``.
         """
         if binding.scope is not self.names.module_scope:
             return False
+        stores = self.names.stores
         if self.link is None or self._sets_globals:
-            return self._sets_globals
+            return self._sets_globals or any(self._may_set(store, None) for store in stores(binding.name))
         table = isinstance(binding.value, (cst.Dict, cst.Call)) and self.containers.makes_table(binding.value)
         if (table or _is_switch(binding.value)) and not self.parameters.shows_users(self, binding.name):
             return True  # others may turn a switch, and fill in settings
-        return self.names.is_set_elsewhere(binding) or (
-            table and any(map(self._may_put, self.names.uses_elsewhere(binding)))
-        )
+        file, words = self.link.file(self), words_of_stores(binding.name)
+        homes = (self, *map(self.counterpart, self.link.users(self, words, instances=words)))
+        if any(home._may_set(store, file) for home in homes for store in home.names.stores(binding.name)):
+            return True
+        holds = table or isinstance(binding.value, cst.List)
+        return holds and any(map(self.names.may_put, self.names.uses_elsewhere(binding)))
+
+    def _may_set(self, store: Store, file: Path | None) -> bool:
+        """Return whether what this file sets an attribute of may be a file, which is this one if None."""
+        owner = store.owner
+        match owner:
+            case cst.Subscript(value=modules):
+                return self.names.qualified(modules) == "sys.modules"
+            case cst.Call() if self.names.qualified(owner.func) in IMPORTERS:
+                return True
+        target = self.names.imported(owner)
+        if target is not None or file is None or self.names.qualified(owner) is not None:
+            return isinstance(target, Path) and target == file
+        if self.classes.instance_class(owner) is not None:
+            return False
+        value = self.value(owner)
+        if value.kind is Kind.NAMESPACE:
+            return value.cls is None
+        if store.name is None:
+            return value.among is not None and Kind.NAMESPACE in value.among
+        return value.kind is Kind.UNKNOWN and value.may_be(Kind.NAMESPACE)
 
     @cached_property
     def _sets_globals(self) -> bool:
         """Whether the file may set names of its module level by other words: ``globals()[key] = value``."""
         calls = self.tree.calls_by_name
+        if any(self.names.qualified(call.func) == "builtins.exec" for call in calls.get("exec", ())):
+            return True
+        own = [*calls.get("globals", ())]
+        for call in (*calls.get("vars", ()), *calls.get("locals", ())):
+            if not call.args and self.names.scope(call) is self.names.module_scope:
+                own.append(call)
         return any(
-            self.names.qualified(call.func) == "builtins.exec" for call in calls.get("exec", ())
-        ) or any(
-            self.names.qualified(call.func) == "builtins.globals" and self._may_put(call)
-            for call in calls.get("globals", ())
+            (self.names.qualified(call.func) or "").startswith("builtins.") and self.names.may_put(call)
+            for call in own
         )
-
-    def _may_put(self, read: cst.BaseExpression) -> bool:
-        """Return whether a read of a dict, perhaps in another file, does more than to look something up."""
-        tree = self.tree.of(read)
-        match [*islice(tree.ancestors(read), 2)]:
-            case [cst.Subscript(value=held), outer] if held is read:
-                return isinstance(outer, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del))
-            case [cst.Attribute(value=held, attr=cst.Name(method)), *_] if held is read:
-                return method not in _LOOKING_UP
-            case [cst.ComparisonTarget() | cst.Comparison() | cst.For() | cst.CompFor(), *_]:
-                return False
-            case [cst.Arg(star="**") | cst.StarredDictElement(), *_]:
-                return False
-        return True
 
     def imported(self, node: cst.CSTNode, target: Target) -> Value:
         """Return what an import, or an attribute of a file, brings from another file of the project."""

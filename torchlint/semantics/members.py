@@ -23,7 +23,7 @@ from torchlint.semantics.evaluator import FEW, Evaluator, EvaluatorPart
 from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.lexicon import Role, denotes, names_loss
 from torchlint.semantics.library import DISTRIBUTION_METHODS, Library
-from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, dotted_text
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, dotted_text, words_of_stores
 from torchlint.semantics.parameters import Parameters
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import is_place_of_model
@@ -55,6 +55,7 @@ _OF_ANYTHING = {"ndim": NUMBER, "shape": SHAPE}
 """What these attributes are of whatever has them, so that it need not be computed."""
 # What heirs, or callers, put where a class has ``None``; in other files its name tells.
 _PUT_THERE_LATER = frozenset({Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER, Kind.DEVICE})
+_CONTAINERS = (Kind.DICT, Kind.LIST)
 _PAIR_FIELDS = ("values", "indices")
 
 
@@ -165,12 +166,12 @@ class Members(EvaluatorPart):
         result = self.attribute(base, attr, node)
         if result.constant is not MISSING and self._is_chosen(base, attr, node.value):
             result = result._replace(constant=MISSING, literal=False)
-        elif base.kind in _INSTANCES and base.origin is None:
+        elif base.kind in _INSTANCES and isinstance(base.definition, cst.ClassDef):
             # What the class has, or its constructor sets, an heir or whoever holds the object may replace.
-            kind = without_constants(result)
+            made, kind = base.definition, without_constants(result)
             if kind != result and (
-                self.parameters.has_other_users(base.definition)
-                or self.parameters.is_replaced(base.definition, attr)
+                (base.origin is None and self.parameters.has_other_users(made))
+                or self.parameters.is_replaced(made, attr, container=result.kind in _CONTAINERS)
             ):
                 result = kind
         elif base.kind is Kind.CLASS and isinstance(base.definition, cst.ClassDef):
@@ -180,7 +181,8 @@ class Members(EvaluatorPart):
                 base.definition
             )
             changed = self.parameters.is_given if named else self.parameters.is_replaced
-            if kind != result and (others or changed(base.definition, attr)):
+            holds = result.kind in _CONTAINERS
+            if kind != result and (others or changed(base.definition, attr, container=holds)):
                 result = kind
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
@@ -300,7 +302,7 @@ class Members(EvaluatorPart):
                 return self._method(base, attr)
             case Kind.OBJECT | Kind.TUPLE if (held := field(base, attr)) is not None:
                 known = base.origin is not None and not self._is_set_outside(attr, base.origin)
-                return held if known else held._replace(constant=MISSING, literal=False)
+                return held if known else without_constants(held)._replace(literal=False)
             case Kind.MODULE | Kind.DATASET | Kind.OBJECT | Kind.SAMPLER:
                 return self._member(base, attr)
             case Kind.CLASS if isinstance(base.definition, cst.ClassDef):
@@ -418,15 +420,14 @@ class Members(EvaluatorPart):
         return passed if passed is BOTTOM or passed.known else own._replace(constant=MISSING, literal=False)
 
     def _is_set_outside(self, attr: str, made: cst.CSTNode) -> bool:
-        """Return whether this file, or that which makes an object, sets the attribute from outside."""
-        files = [self]
-        if self.link is not None and self.tree.is_elsewhere(made):
-            files.append(self.counterpart(self.link.home(made)))
-        for each in files:
-            targets = (binding.target.value for binding in each.names.attributes.get(attr, ()))
-            if any(each.classes.instance_class(owner) is None for owner in targets):
-                return True
-        return False
+        """Return whether code sets an attribute of an object that a call makes, or may, from outside."""
+        home = self.counterpart(self.link.home(made)) if self.link is not None else self
+        return any(
+            each.may_be_made_by(store, made)
+            for part in {self, home}
+            for each in part.parameters.in_sight(words_of_stores(attr))
+            for store in each.names.stores(attr)
+        )
 
     def _put_there_by_heirs(self, definition: cst.ClassDef, attr: str, base: Value) -> Value | None:
         """Return what heirs of a class have where it only keeps the place, ``config = None``;

@@ -16,9 +16,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -116,12 +117,45 @@ class Binding:
     imported: str | None = None
 
 
+class Store(NamedTuple):
+    """A place that sets an attribute of an object, a class or a file, or changes the container that it is.
+
+    ``name`` is None where it is computed; ``plain`` is ``owner.name = value``.
+    """
+
+    owner: cst.BaseExpression
+    name: str | None
+    plain: bool = False
+
+
+def _written(key: cst.BaseExpression) -> str | None:
+    text = key.evaluated_value if isinstance(key, cst.SimpleString) else None
+    return text if isinstance(text, str) else None
+
+
+_LOOKING_UP = frozenset({"get", "keys", "values", "items", "copy"})
+"""The methods of containers that leave them as they are."""
+_CHANGING = frozenset(
+    {
+        *("update", "setdefault", "pop", "popitem", "clear", "append", "insert", "extend", "remove"),
+        *("sort", "reverse", "__setitem__"),
+    }
+)
+
 # What files call the libraries that every file of a project imports.
 _BROUGHT_ALONG = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim"}
 
 
-STORING = (" = ", "=", ":", " +=", " -=", " *=", " |=", ",", " in ")
+_STORING = (" = ", "=", ":", " +=", " -=", " *=", " |=", ",", " in ")
 """What may follow an attribute that is assigned to."""
+_STORING_BY_KEY = ("setattr(", "setattr__(", "__dict__", "vars(")
+
+
+def words_of_stores(name: str, *, container: bool = False) -> tuple[str, ...]:
+    """Return words of which one is in each text that sets an attribute of some name,
+    or puts something into the ``container`` that it is.
+    """
+    return *((f".{name}",) if container else (f".{name}{sign}" for sign in _STORING)), *_STORING_BY_KEY
 
 
 @dataclass(eq=False, slots=True)
@@ -398,8 +432,8 @@ class Names:
         """Return the names spelt so that are read, in source order."""
         return [name for name in self.tree.names_by_name.get(spelling, ()) if self.is_read(name)]
 
-    def is_read(self, name: cst.Name) -> bool:
-        """Return whether this name node loads a variable; the target of ``x += 1`` both loads and stores."""
+    def is_read(self, name: cst.Name | cst.Attribute) -> bool:
+        """Return whether a name or attribute is loaded; the target of ``x += 1`` both loads and stores."""
         parent = self.tree.parents.get(name)
         kind = parent.__class__
         if kind in _NAMING:
@@ -582,22 +616,71 @@ class Names:
             found += self.counterpart(user).reads_of_import(binding)
         return found
 
-    def is_set_elsewhere(self, binding: Binding) -> bool:
-        """Return whether another file sets a name of the module level: ``settings.AVERAGE = True``."""
-        if self.link is None or binding.scope is not self.module_scope:
-            return False
-        users = self.link.users(self, (*(f".{binding.name}{sign}" for sign in STORING), "setattr("))
-        return any(self.counterpart(user).sets_in(self.link.file(self), binding.name) for user in users)
+    def stores(self, name: str, *, container: bool = False) -> Iterator[Store]:
+        """Yield what may set an attribute of some name,
+        or put something into the ``container`` that it is.
+        """
+        for assigned in self.attributes.get(name, ()):
+            yield Store(assigned.target.value, name, plain=True)
+        for read in self.tree.attributes_by_name.get(name, ()) if container else ():
+            if self.may_put(read) and self.is_read(read):
+                yield Store(read.value, name)
+        for store in self._stores_by_key:
+            if store.name is None or store.name == name:
+                yield store
 
-    def sets_in(self, file: Path, name: str) -> bool:
-        """Return whether this file sets a name of another file, or those that are not written out."""
-        if any(self.imported(each.target.value) == file for each in self.attributes.get(name, ())):
-            return True
-        for call in self.tree.calls_by_name.get("setattr", ()):
-            match call.args:
-                case [cst.Arg(value=owner), cst.Arg(value=key), *_] if self.imported(owner) == file:
-                    if not isinstance(key, cst.SimpleString) or key.evaluated_value == name:
-                        return True
+    @cached_property
+    def _stores_by_key(self) -> list[Store]:
+        """What sets attributes by a text, or in the dict in which an object keeps them."""
+        found: list[Store] = []
+        calls = self.tree.calls_by_name
+        for call in (*calls.get("setattr", ()), *calls.get("__setattr__", ())):
+            match call:
+                case cst.Call(args=[cst.Arg(value=owner), cst.Arg(value=key), _]):
+                    found.append(Store(owner, _written(key)))
+                case cst.Call(func=cst.Attribute(value=owner), args=[cst.Arg(value=key), _]):
+                    found.append(Store(owner, _written(key)))
+        kept = ((read, read.value) for read in self.tree.attributes_by_name.get("__dict__", ()))
+        listed = ((call, call.args[0].value) for call in calls.get("vars", ()) if len(call.args) == 1)
+        for read, owner in (*kept, *listed):
+            if self.may_put(read):
+                match self.tree.parent(read):
+                    case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+                        found.append(Store(owner, _written(key)))
+                    case _:
+                        found.append(Store(owner, None))
+        return found
+
+    def may_put(self, read: cst.BaseExpression) -> bool:
+        """Return whether a read of a container does more than to look something up."""
+        match [*islice(self.tree.ancestors(read), 2)]:
+            case [cst.Subscript(value=held), _] if held is read:
+                return self._changes(read)
+            case [cst.Attribute(value=held, attr=cst.Name(method)), *_] if held is read:
+                return method not in _LOOKING_UP
+            case [cst.ComparisonTarget() | cst.Comparison() | cst.For() | cst.CompFor(), *_]:
+                return False
+            case [cst.Arg(star="**") | cst.StarredDictElement(), *_]:
+                return False
+        return True
+
+    def _changes(self, read: cst.BaseExpression) -> bool:
+        """Return whether a read of a container changes it, or one that it holds, right there:
+        ``options["loss"]["mean"] = True``, ``sizes.append(2)``.
+        """
+        node: cst.CSTNode = read
+        for outer in self.tree.ancestors(read):
+            match outer:
+                case cst.Subscript(value=held) if held is node:
+                    node = outer
+                case cst.AssignTarget() | cst.AugAssign() | cst.AnnAssign() if outer.target is node:
+                    return node is not read
+                case cst.Del():
+                    return node is not read
+                case cst.Attribute(value=held, attr=cst.Name(method)) if held is node:
+                    return method in _CHANGING and self.tree.is_called(outer)
+                case _:
+                    return False
         return False
 
     def reads_of_import(self, binding: Binding) -> list[cst.BaseExpression]:
@@ -817,7 +900,7 @@ class Names:
         """Return the file that ``importlib.import_module("utils.meters")`` imports."""
         match call.args:
             case [cst.Arg(value=cst.SimpleString(evaluated_value=str(name)), keyword=None)]:
-                if self.link is not None and self.qualified(call.func) in _IMPORTERS:
+                if self.link is not None and self.qualified(call.func) in IMPORTERS:
                     return self.link.at(self, name)
         return None
 
@@ -905,7 +988,7 @@ def _gives_dotted(binding: Binding) -> bool:
     return binding.kind is BindingKind.ASSIGN and not binding.path and binding.value.__class__ in _DOTTED
 
 
-_IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
+IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
 _INSIDE = frozenset({ScopeKind.CLASS, ScopeKind.COMPREHENSION})
 _UNMOVED = frozenset(
     {

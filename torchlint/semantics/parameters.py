@@ -14,7 +14,7 @@ from torchlint.semantics.conventions import LENGTHS_NAME, goes_over_data
 from torchlint.semantics.evaluator import Evaluator, EvaluatorPart
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, ends, names_device, names_loss
-from torchlint.semantics.names import Binding, BindingKind, dotted_text
+from torchlint.semantics.names import Binding, BindingKind, Store, dotted_text, words_of_stores
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import is_none, keywords, last_name, start_of
 from torchlint.semantics.values import (
@@ -38,6 +38,7 @@ from torchlint.semantics.values import (
     without_constants,
 )
 
+_DEFAULTS = ("__defaults__", "__kwdefaults__")
 _PLAIN = frozenset({Kind.BOOL, Kind.NUMBER, Kind.STRING})
 # The hooks of a LightningModule that get a batch; the trainer moves it and sets the grad mode.
 _LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "predict_step"})
@@ -239,29 +240,79 @@ class Parameters(EvaluatorPart):
         return link is not None and link.shows_users(home, name) and link.shows_programs(home)
 
     @remembered
-    def is_replaced(self, definition: Definition | None, attr: str) -> bool:
+    def is_replaced(self, definition: Definition | None, attr: str, *, container: bool = False) -> bool:
         """Return whether the project shows an heir of a class with an attribute of its own in place of one,
         or code that gives an object another one.
         """
-        if self.link is None or not isinstance(definition, cst.ClassDef):
+        if not isinstance(definition, cst.ClassDef):
             return False
         family = self.classes.heirs(definition)
         if any(heir is not definition and self.classes.has_own(heir, attr) for heir in family):
             return True
-        return self.is_given(definition, attr)
+        if self.classes.info(definition).method("__getattribute__") is not None:
+            return True
+        return self.is_given(definition, attr, container=container)
 
     @remembered
-    def is_given(self, definition: cst.ClassDef, attr: str) -> bool:
-        """Return whether code of the project gives a class, or an object of it, another attribute."""
-        if self.link is None:
-            return False
-        family = self.classes.heirs(definition)
-        homes = (self, *map(self.counterpart, self.link.companions(self, (f".{attr} = ",))))
-        given = ((home, each.target.value) for home in homes for each in home.names.attributes.get(attr, ()))
+    def is_given(self, definition: Definition, attr: str, *, container: bool = False) -> bool:
+        """Return whether code of the project gives a class, or an object of it, another attribute, or puts
+        something into the ``container`` that it is.
+        """
+        family = self.classes.heirs(definition) if isinstance(definition, cst.ClassDef) else (definition,)
+        words = words_of_stores(attr, container=container)
         return any(
-            home.classes.instance_class(holder) is None and _may_be_of(home.value(holder), family)
-            for home, holder in given
+            home._may_be_of(store, family)
+            for home in self.in_sight(words)
+            for store in home.names.stores(attr, container=container)
+            if not store.plain or home.classes.instance_class(store.owner) is None
         )
+
+    @remembered
+    def _has_other_defaults(self, function: cst.FunctionDef) -> bool:
+        """Return whether code of the project gives a function other defaults:
+        ``step.__defaults__ = (2,)``.
+        """
+        return any(
+            home._may_be_of(store, (function,))
+            for home in self.in_sight(_DEFAULTS)
+            for name in _DEFAULTS
+            for store in home.names.stores(name, container=True)
+            if store.name is not None
+        )
+
+    def in_sight(self, words: tuple[str, ...]) -> list[Parameters]:
+        """Return the parameters of this file, and of those of its programs with one of some words."""
+        others = () if self.link is None else self.link.companions(self, words)
+        return [self, *map(self.counterpart, others)]
+
+    def _may_be_of(self, store: Store, family: Collection[Definition]) -> bool:
+        """Return whether what is set may be an attribute of one of some definitions, or of an instance.
+
+        Where the name is computed only what is known to be one of them counts: most of such code fills in
+        what a parser has read.
+        """
+        own = self.classes.instance_class(store.owner)
+        if own is not None:
+            return own in family
+        value = self.value(store.owner)
+        if value.definitions:
+            return not value.definitions.isdisjoint(family)
+        if value.cls is not None:
+            return False
+        if store.name is None:
+            return value.origin is None and (value.kind is Kind.OBJECT or _may_have_attributes(value))
+        return value.kind in (Kind.UNKNOWN, Kind.OBJECT, Kind.MODULE)
+
+    def may_be_made_by(self, store: Store, made: cst.CSTNode) -> bool:
+        """Return whether what is set may be an attribute of what a call makes."""
+        if self.classes.instance_class(store.owner) is not None:
+            return False
+        value = self.value(store.owner)
+        if value.origin is not None:
+            return value.origin is made
+        if store.name is None:
+            return value.kind is Kind.OBJECT or _may_have_attributes(value)
+        return value.kind in (Kind.UNKNOWN, Kind.OBJECT)
 
     def constant_in_sight(self, node: cst.CSTNode) -> object:
         """Return the constant that an expression is; of a parameter, the one that all calls in sight pass."""
@@ -346,7 +397,9 @@ class Parameters(EvaluatorPart):
             elif argument.unknown:
                 return UNKNOWN
             elif param.default is not None:
-                found.append(self.value(param.default))
+                default = self.value(param.default)
+                other = isinstance(function, cst.FunctionDef) and self._has_other_defaults(function)
+                found.append(without_constants(default) if other else default)
         if isinstance(function, cst.FunctionDef) and not sites and self._is_only_parameter(function, param):
             found += map(defined, self.callgraph.decorated(function))
         if found:
@@ -441,11 +494,9 @@ class Parameters(EvaluatorPart):
         return any(map(is_abstract, self.classes.info(definition).methods.values()))
 
 
-def _may_be_of(value: Value, family: Collection[cst.ClassDef]) -> bool:
-    """Return whether a value may be an instance of one of some classes."""
-    if value.definition is None:
-        return value.cls is None and value.kind in (Kind.UNKNOWN, Kind.OBJECT, Kind.MODULE)
-    return value.definition in family
+def _may_have_attributes(value: Value) -> bool:
+    """Return whether something that is one of several is an object or a class in some cases."""
+    return value.among is not None and not value.among.isdisjoint((Kind.OBJECT, Kind.CLASS, Kind.MODULE))
 
 
 def _is_made(value: cst.BaseExpression | None) -> bool:

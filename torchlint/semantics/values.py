@@ -476,11 +476,16 @@ def field(value: Value, key: object) -> Value | None:
 
 
 def without_constants(value: Value) -> Value:
-    """Return a value of which, and of whose items, the kind is known but not which one it is."""
+    """Return a value of which, and of whose items, the kind is known but not which one it is.
+
+    Of an object its class is known then, and not the call that made it, which says what it holds.
+    """
     plain = value.constant is MISSING and value.item is None and not value.elements and not value.fields
-    if plain or value is BOTTOM:
+    made = value.kind is Kind.OBJECT and value.origin is not None
+    if (plain and not made) or value is BOTTOM:
         return value
     return value._replace(
+        origin=None if made else value.origin,
         constant=value.constant if value.kind is Kind.STRING else MISSING,
         item=None if value.item is None else without_constants(value.item),
         elements=None if value.elements is None else tuple(map(without_constants, value.elements)),

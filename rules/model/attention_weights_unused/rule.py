@@ -10,6 +10,7 @@ from torchlint.fixes import graded, set_argument
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.module import Module
+from torchlint.semantics.names import words_of_stores
 from torchlint.semantics.values import Kind, Value
 
 from ..causality import Triangle, causal
@@ -105,16 +106,17 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
 
 
 def _may_be_replaced(module: Module, layer: cst.BaseExpression) -> bool:
-    """Return whether another file of the program puts a layer of its own in the place:
+    """Return whether the program puts a layer of its own in the place from outside of the class:
     ``block.attn = Local()``.
     """
     if not isinstance(layer, cst.Attribute):
         return False
     name = layer.attr.value
     return any(
-        not SelfAttributes.is_self(target.target.value)
-        for each in module.companions(f".{name} = ")
-        for target in each.names.attributes.get(name, ())
+        not SelfAttributes.is_self(store.owner)
+        and (store.name is not None or each.value(store.owner).kind is Kind.MODULE)
+        for each in (module, *module.companions(*words_of_stores(name)))
+        for store in each.names.stores(name)
     )
 
 
