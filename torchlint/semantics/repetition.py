@@ -334,6 +334,7 @@ class _Recurrence(Repetition):
         called = scope.kind is not ScopeKind.CLASS and any(
             self.module.qualified(call.func)
             is None  # ``torch.nonzero(x)`` calls no function of that name here
+            and not self.tree.contains(function, call)  # nor does a function that calls itself
             for call in self.tree.calls_by_name.get(function.name.value, ())
         )
         return (not called and places.may_be_offered(function)) or super()._run_unseen(function, scope)
