@@ -738,6 +738,8 @@ class Places(Part):
                 here, outer = self._hot_here(place)
                 if here is None and not (outer and leads_on(outer, self._streams(place, outer))):
                     continue
+                if here is not None and phase(self.module, place) is Phase.DATASET:
+                    continue  # samples are prepared there, in host memory
                 if conditions and self._excludes(step, current, conditions):
                     continue
                 onward = path if step is current else (step, *path)
