@@ -409,6 +409,8 @@ class Frequencies(Part):
         module = self.module
         if not isinstance(loop, (cst.For, cst.While)) or places.over_loader(module, loop):
             return False
+        if places.over_layers(module, loop):
+            return False  # each layer is given what the one before it gave
         if phase(module, loop.body) is not Phase.EVALUATION and grad(module, loop.body) is not Grad.OFF:
             return False
         calls = self.tree.nodes_within(loop, cst.Call)
