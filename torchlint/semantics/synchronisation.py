@@ -36,7 +36,7 @@ from torchlint.semantics.conventions import says_host
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import perhaps_accelerated, perhaps_on_device, perhaps_there
 from torchlint.semantics.lexicon import Role, denotes, names_loss
-from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.names import Binding, BindingKind, dotted_text
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import is_part_of_step
@@ -736,6 +736,8 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
         return None
     first = call.args[0].value
     qualified = module.qualified(call.func) or ""
+    if qualified == "torch.equal" and _is_same(*(arg.value for arg in call.args[:2])):
+        return None  # which the host sees without a look at the elements
     if qualified in _ASKING_FUNCTIONS:
         asked = may_be_on_device(module, first) or (
             qualified in _OF_TENSORS and all(_is_open(module, arg.value) for arg in call.args[:2])
@@ -796,6 +798,12 @@ def _is_open_part(module: Module, node: cst.BaseExpression) -> bool:
     if any(attr in TENSOR_METHODS or attr in TENSOR_ATTRIBUTES for attr in used):
         return False
     return not any(clues.taken_as_tensor(binding) for binding in module.bindings(node))
+
+
+def _is_same(*nodes: cst.BaseExpression) -> bool:
+    """Return whether several expressions are one and the same variable or attribute."""
+    spelt = {dotted_text(node) for node in nodes}
+    return len(nodes) > 1 and len(spelt) == 1 and None not in spelt
 
 
 def _compared_by(module: Module, call: cst.Call, items: cst.BaseExpression) -> bool:
