@@ -34,6 +34,13 @@ def steps_environment(module: Module, call: cst.Call) -> bool:
     return module.value(owner).kind not in (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER, Kind.MODULE)
 
 
+def streams(module: Module, call: cst.Call) -> bool:
+    """Return whether ``call`` gives tokens to what hands them on at once: ``streamer.put(tokens)``."""
+    if not isinstance(call.func, cst.Attribute) or not ends(word_of(call.func.value), Role.STREAMER):
+        return False
+    return module.value(call.func.value).kind is not Kind.MODULE
+
+
 WRITING = (Role.SAVING, Role.DRAWING, Role.EXPORT)
 
 

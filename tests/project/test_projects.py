@@ -190,6 +190,7 @@ def test_the_table_of_what_crosses_files_names_projects() -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "functions_handed_on/bad_returned_in_a_library",
         "no_grad_elsewhere/good_adapted_by_a_learner",
         "serving/bad_reached_by_interfaces",
         "serving/good_reached_once",

@@ -35,6 +35,10 @@ PROGRAMS = {
             print(a.unsqueeze(0))  #: a.unsqueeze(0) => rank=2
             print(b.flatten())  #: b.flatten() => rank=1
             print(b * 2)  #: b * 2 => rank=2
+            print(-b)  #: -b => rank=2
+            print(torch.unique(b))  #: torch.unique(b) => rank=1
+            print(torch.unique(b, dim=0))  #: torch.unique(b, dim=0) => rank=None
+            print(b.unique())  #: b.unique() => rank=1
             print(b > 2)  #: b > 2 => rank=2
             print(b.argmax(1))  #: b.argmax(1) => rank=1
             values, indices = b.topk(2)

@@ -85,6 +85,7 @@ ROLES = {
     Role.EXPORT: ("export_onnx", "exporter"),
     Role.LOGGING: ("log_metrics print_loss", "logits login printer"),
     Role.PROGRESS: ("pbar progress_bar tqdm", "barrier"),
+    Role.STREAMER: ("streamer text_streamer", "stream streaming"),
     Role.MEASUREMENT: ("benchmark warmup_run latencies measure_fps", "times workbench"),
     Role.DEBUGGING: ("debug verbose dry_run anomaly_mode", "bug"),
     Role.PROFILING: ("profile profiler", "prolific"),

@@ -171,6 +171,8 @@ def _rank(module: Module, node: cst.CSTNode, path: Path) -> int | list[Source] |
             return _cut(module, node)
         case cst.Attribute(value=owner, attr=cst.Name(value="data")):
             return onward(owner)
+        case cst.UnaryOperation(operator=cst.Minus() | cst.Plus() | cst.BitInvert(), expression=operand):
+            return onward(operand)
         case cst.Call():
             made = module.qualified(node.func)
             if made is not None:
@@ -245,6 +247,8 @@ def _of_function(module: Module, call: cst.Call, name: str) -> int | list[Source
         return 0 if _is_reduced(call) else _OPEN
     if name in _ROWS:
         return 1
+    if name in _DISTINCT:
+        return 1 if len(call.args) == 1 else _OPEN
     if name == "eye":
         return 2
     if name in _OF_SIZES:
@@ -264,7 +268,7 @@ def _of_method(module: Module, call: cst.Call, owner: cst.BaseExpression, name: 
         return _OPEN
     if name in _REDUCING and not call.args:
         return 0
-    if name == "flatten" and not call.args:
+    if name in {"flatten", *_DISTINCT} and not call.args:
         return 1
     if name in ("view", "reshape", "expand", "new_zeros", "new_ones", "new_empty"):
         shape = module.value(given[0]).kind if given else Kind.UNKNOWN
@@ -305,7 +309,8 @@ def _count_of_sizes(module: Module, call: cst.Call, most: int | None = None) -> 
 _SCALARS = frozenset({Kind.NUMBER, Kind.BOOL})
 # Functions whose tensors have one dimension, those whose tensors have as many as sizes are given, and those,
 # functions and methods, whose result has as many as what they are given.
-_ROWS = frozenset({"arange", "linspace", "logspace", "randperm"})
+_ROWS = frozenset({"arange", "bincount", "linspace", "logspace", "randperm"})
+_DISTINCT = frozenset({"unique", "unique_consecutive"})
 _OF_SIZES = frozenset({"empty", "ones", "rand", "randn", "zeros"})
 _ALIKE = frozenset(
     {

@@ -223,7 +223,7 @@ def _returned(module: Module, use: Use, way: _Way) -> Iterator[_Way]:
         return
     graph = module.inference.callgraph
     calls = list(module.callers(function))
-    if isinstance(function, cst.FunctionDef) and module.classes.owner(function) is not None:
+    if isinstance(function, cst.FunctionDef):
         calls = list(dict.fromkeys((*calls, *graph.dispatched(function))))
     for call in calls:
         if _is_of_other(module, function, call, way.holder):

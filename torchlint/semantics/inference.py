@@ -415,6 +415,8 @@ class Inference:
             return unknown
         if shown.graph is Graph.ATTACHED and self._backpropagated.isdisjoint(bindings):
             return unknown  # ``loss = to_number(loss)`` behind ``loss.backward()``
+        if shown.tensorlike and self.clues.is_read_as_array(node, bindings):
+            return shown.on(Device.CPU).kept_in(Memory.EITHER)
         if shown.known:
             return shown.on(unknown.device) if unknown.device is not Device.UNKNOWN else shown
         if unknown.device is Device.UNKNOWN and says_host(node.value):

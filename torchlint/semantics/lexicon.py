@@ -106,6 +106,9 @@ class Role(IdentityEnum):
     PROGRESS = "tqdm bar pbar progress"
     """Shows how far a loop has come."""
 
+    STREAMER = "streamer"
+    """Hands on what is generated as soon as there is some."""
+
     MEASUREMENT = (
         "bench* profil* latenc* throughput measur* timeit timing speed speedup fps warm_up warming warmup"
     )

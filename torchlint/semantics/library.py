@@ -532,7 +532,7 @@ class Library:
         elif any(a.star == "**" for a in node.args):
             device = Device.UNKNOWN
         else:
-            device = self._device_of_factory(dotted, args)
+            device = self._device_of_factory(node, dotted, args)
         learnt = named.get("requires_grad", BOOL).constant is True
         asked = self._asked_dtype(node)
         if asked is not None:
@@ -547,7 +547,7 @@ class Library:
         models = args[:1] if dotted in results.LIKE_FACTORIES and "device" not in named else ()
         return made.kept_in(_new_beside(models, self._allocated(node, dotted, args)))
 
-    def _device_of_factory(self, dotted: str, args: Sequence[Value]) -> Device:
+    def _device_of_factory(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Device:
         """Return where a factory makes a tensor that is not told where to."""
         if dotted in results.LIKE_FACTORIES and args:
             return args[0].device
@@ -561,9 +561,21 @@ class Library:
         if dotted in ("torch.as_tensor", "torch.asarray", "torch.normal"):
             if tensors:
                 return join_devices(a.device for a in tensors)
-            if args and not args[0].known:
+            if args and not args[0].known and not self._is_of_settings(node.args[0].value):
                 return Device.UNKNOWN
         return Device.CPU
+
+    def _is_of_settings(self, data: cst.BaseExpression) -> bool:
+        """Return whether data is computed from numbers and from what a configuration holds, which is
+        no tensor: ``config.length - x.shape[1]``.
+        """
+        match data:
+            case cst.BinaryOperation(left=left, right=right):
+                return self._is_of_settings(left) and self._is_of_settings(right)
+            case cst.Attribute(value=owner) if not self._value(data).known:
+                held = owner.value if isinstance(owner, cst.Subscript) else owner
+                return ends(last_name(held), Role.OPTIONS)
+        return self._value(data).kind is Kind.NUMBER
 
     def _asked_dtype(self, node: cst.Call) -> Value | None:
         """Return the dtype that a call asks for, if it may ask for one."""

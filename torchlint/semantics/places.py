@@ -738,6 +738,8 @@ class Places(Part):
                 here, outer = self._hot_here(place)
                 if here is None and not (outer and leads_on(outer, self._streams(place, outer))):
                     continue
+                if here is not None and phase(self.module, place) is Phase.DATASET:
+                    continue  # samples are prepared there, in host memory
                 if conditions and self._excludes(step, current, conditions):
                     continue
                 onward = path if step is current else (step, *path)
@@ -805,10 +807,17 @@ class Places(Part):
         owner = self._public_owner(function)
         return all(
             context(self.module, place) in COLD
-            or self.module.function(place) is function
+            or self._is_inside(place, function)
             or (owner is not None and self._is_inner(place, owner))
             for _, place in self._run_from(function, False)
         )
+
+    def _is_inside(self, place: cst.CSTNode, function: Function) -> bool:
+        """Return whether a place is in a function, or in one that is defined there: it calls itself."""
+        outer = self.module.function(place)
+        while outer is not None and outer is not function:
+            outer = self.module.function(outer)
+        return outer is function
 
     def _is_inner(self, place: cst.CSTNode, owner: cst.ClassDef) -> bool:
         """Return whether a place is in a method that only its class calls, or Python: ``self._start(…)``."""
@@ -1265,6 +1274,7 @@ class Places(Part):
         places: list[cst.CSTNode] = list(self.module.callers(function))
         if isinstance(function, cst.FunctionDef):
             places.extend(self._references(function))
+        places = [place for place in places if not self._is_inside(place, function)]
         if not places and (isinstance(function, cst.FunctionDef) or self.module.function(function) is None):
             outers = [self.module.function(function)]
         else:

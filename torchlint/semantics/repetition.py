@@ -334,6 +334,7 @@ class _Recurrence(Repetition):
         called = scope.kind is not ScopeKind.CLASS and any(
             self.module.qualified(call.func)
             is None  # ``torch.nonzero(x)`` calls no function of that name here
+            and not self.tree.contains(function, call)  # nor does a function that calls itself
             for call in self.tree.calls_by_name.get(function.name.value, ())
         )
         return (not called and places.may_be_offered(function)) or super()._run_unseen(function, scope)
@@ -408,6 +409,8 @@ class Frequencies(Part):
         module = self.module
         if not isinstance(loop, (cst.For, cst.While)) or places.over_loader(module, loop):
             return False
+        if places.over_layers(module, loop):
+            return False  # each layer is given what the one before it gave
         if phase(module, loop.body) is not Phase.EVALUATION and grad(module, loop.body) is not Grad.OFF:
             return False
         calls = self.tree.nodes_within(loop, cst.Call)

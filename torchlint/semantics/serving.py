@@ -40,7 +40,16 @@ class _Method(NamedTuple):
 
 
 _METHODS: dict[str, _Method] = {
-    **dict.fromkeys(("execute_model", "sample_tokens", "take_draft_token_ids"), _Method(("",), only=True)),
+    **dict.fromkeys(
+        (
+            "execute_model",
+            "sample_tokens",
+            "take_draft_token_ids",
+            "prepare_for_decode",
+            "prepare_for_extend",
+        ),
+        _Method(("",), only=True),
+    ),
     "build": _Method(("MetadataBuilder",), only=True),
     "sample": _Method(("Sampler", "Runner")),
     "propose": _Method(("Proposer", "Speculator"), only=True),

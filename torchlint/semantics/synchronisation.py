@@ -36,8 +36,9 @@ from torchlint.semantics.conventions import says_host
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import perhaps_accelerated, perhaps_on_device, perhaps_there
 from torchlint.semantics.lexicon import Role, denotes, names_loss
-from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.names import Binding, BindingKind, dotted_text
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.serving import is_part_of_step
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import given_as, last_name, last_words, positional, start_of
@@ -113,8 +114,9 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     if isinstance(func, cst.Attribute) and func.attr.value in _CONVERTING_METHODS and not call.args:
         source = _device_source(module, func.value)
         read = _unlinked(func.value)
-        if source is None and func.attr.value == "item" and computed_elsewhere(module, read):
-            return read
+        if source is None and func.attr.value == "item":
+            if computed_elsewhere(module, read) or _is_of_passed_dict(module, read):
+                return read
         if source is None and perhaps_accelerated(module):
             return read if every(_read_of_step(module, read)) else None
         return source
@@ -353,6 +355,23 @@ def _read_of_step(module: Module, node: cst.CSTNode, path: Path) -> bool | list[
             return len(read) == len(bindings) > 0 and onward(*read)
         case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(name)):
             return denotes(owner, Role.ENGINE_STEP) and not says_host(name)
+    return False
+
+
+def _is_of_passed_dict(module: Module, node: cst.BaseExpression) -> bool:
+    """Return whether a forward pass is given something in a dict, by its name: ``cache["end"]``.
+
+    What knows ``item()`` there is a tensor.
+    """
+    match node:
+        case cst.Subscript(
+            value=cst.Name() as owner,
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(evaluated_value=str(key))))],
+        ):
+            bindings = module.bindings(owner)
+            given = bool(bindings) and all(binding.kind is BindingKind.PARAMETER for binding in bindings)
+            unknown = given and not says_host(key) and not module.value(node).known
+            return unknown and phase(module, node) is Phase.FORWARD
     return False
 
 
@@ -722,6 +741,8 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
         return None
     first = call.args[0].value
     qualified = module.qualified(call.func) or ""
+    if qualified == "torch.equal" and _is_same(*(arg.value for arg in call.args[:2])):
+        return None  # which the host sees without a look at the elements
     if qualified in _ASKING_FUNCTIONS:
         asked = may_be_on_device(module, first) or (
             qualified in _OF_TENSORS and all(_is_open(module, arg.value) for arg in call.args[:2])
@@ -782,6 +803,12 @@ def _is_open_part(module: Module, node: cst.BaseExpression) -> bool:
     if any(attr in TENSOR_METHODS or attr in TENSOR_ATTRIBUTES for attr in used):
         return False
     return not any(clues.taken_as_tensor(binding) for binding in module.bindings(node))
+
+
+def _is_same(*nodes: cst.BaseExpression) -> bool:
+    """Return whether several expressions are one and the same variable or attribute."""
+    spelt = {dotted_text(node) for node in nodes}
+    return len(nodes) > 1 and len(spelt) == 1 and None not in spelt
 
 
 def _compared_by(module: Module, call: cst.Call, items: cst.BaseExpression) -> bool:

@@ -263,6 +263,8 @@ class Throttling(Part):
         """Return what is restricted where one value is among others: ``step in (1, 10, 100)``."""
         if (odd := _odd_devices(left, right)) is not None:
             return odd
+        if self._asks_variable_for_debugging(left, right):
+            return _DEBUGGING
         return self._tied(left) if self._counts(left) and _is_collection(right) else None
 
     def _equated(
@@ -277,7 +279,7 @@ class Throttling(Part):
         for side in (left, right):
             if (dividend := self._dividend(side)) is not None:
                 return self._tied(dividend) if equal else None
-        if equal and _is_debug_text(left, right):
+        if equal and (_is_debug_text(left, right) or self._asks_variable_for_debugging(left, right)):
             return _DEBUGGING
         if not equal and is_none(right) and has(last_name(left), *_SWITCHES):
             return _DEBUGGING  # ``if self.profiler is not None``
@@ -423,6 +425,22 @@ class Throttling(Part):
         if name in ("get", "getenv", "isEnabledFor") and given is not None:
             return _is_debug_text(given) or has(last_name(given), *_SWITCHES)
         return has(name, *_SWITCHES)
+
+    def _asks_variable_for_debugging(self, variable: cst.BaseExpression, texts: cst.CSTNode) -> bool:
+        """Return whether a variable of the environment has to be set for somebody to look for a mistake:
+        ``os.getenv("DEBUG_SYNC", "0").lower() in ("1", "true")``.
+        """
+        while (owner := _spelt_otherwise(variable)) is not None:
+            variable = owner
+        if not isinstance(variable, cst.Call) or last_name(variable) not in ("get", "getenv"):
+            return False
+        if not variable.args or not self._asks_for_debugging(last_name(variable), variable.args[0].value):
+            return False
+        absent = variable.args[1].value if len(variable.args) > 1 else None
+        return not isinstance(absent, cst.SimpleString) or not any(
+            isinstance(text, cst.SimpleString) and text.evaluated_value == absent.evaluated_value
+            for text in self.tree.descendants(texts)
+        )
 
     def _answers(self, function: cst.FunctionDef, truth: bool) -> Restriction | None:
         """Return when a function says ``truth``."""
@@ -1292,6 +1310,16 @@ def _is_on_where_absent(call: cst.Call) -> bool:
     """Return whether it is ``getattr(args, "verbose", True)``."""
     by_name = isinstance(call.func, cst.Name) and call.func.value == "getattr" and len(call.args) == 3
     return by_name and written_truth(call.args[2].value) is True
+
+
+def _spelt_otherwise(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return ``text`` in ``text.strip()``, ``text.lower()``."""
+    match node:
+        case cst.Call(
+            func=cst.Attribute(value=owner, attr=cst.Name("casefold" | "lower" | "strip" | "upper")), args=[]
+        ):
+            return owner
+    return None
 
 
 def _is_debug_text(*nodes: cst.CSTNode) -> bool:

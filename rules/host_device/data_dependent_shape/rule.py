@@ -311,13 +311,15 @@ def _looked_up(module: Module, node: cst.Subscript) -> str:
 
 def _unselected(module: Module, node: cst.Subscript, found: frozenset[Fate]) -> str:
     """Return what does without a selection: all of the tensor, with what is not wanted told or put out."""
-    spared = _of_fates(found, mask_of(module, node), module)
+    mask = mask_of(module, node)
+    spared = _of_fates(found, mask, module)
     if spared is not None:
         return spared
     parent = module.tree.parent(node)
-    if isinstance(parent, cst.AugAssign):
+    if isinstance(parent, cst.AugAssign) and mask is not None:
         sign = inline(module, parent.operator)[:-1]
-        return _chosen(module, node, f"{inline(module, node.value)} {sign} {inline(module, parent.value)}")
+        computed = f"{_unmasked(module, node, mask)} {sign} {inline(module, parent.value)}"
+        return _chosen(module, node, computed)
     call = module.tree.parent(parent) if isinstance(parent, cst.Arg) else None
     if isinstance(call, cst.Call) and module.qualified(call.func) in IGNORING:
         return "Pass all elements, and pass the label to ignore as `ignore_index=…`"
@@ -326,12 +328,29 @@ def _unselected(module: Module, node: cst.Subscript, found: frozenset[Fate]) -> 
 
 def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
     """Return the assignment that takes the place of one through a mask."""
-    target, mask = inline(module, node.value), mask_of(module, node)
+    mask = mask_of(module, node)
     assert mask is not None
+    target = _unmasked(module, node, mask)
     chosen = f"torch.where({inline(module, mask)}, {code}, {target})"
-    shared = _is_view(module, node.value) or _is_given(module, node.value)
+    shared = len(node.slice) == 1 and (_is_view(module, node.value) or _is_given(module, node.value))
     chosen = f"{target}.copy_({chosen})" if shared else f"{target} = {chosen}"
-    return as_spelt(module, node, f"Use `{chosen}`; the mask needs as many dimensions as the tensor")
+    return as_spelt(module, node, f"Use `{chosen}`; {_AS_MANY}")
+
+
+_AS_MANY = "the mask needs as many dimensions as the tensor"
+
+
+def _unmasked(module: Module, node: cst.Subscript, mask: cst.BaseExpression) -> str:
+    """Return what a mask chooses from: ``scores``, or ``scores[:, token]`` of ``scores[mask, token]``."""
+    owner = inline(module, node.value)
+    if len(node.slice) == 1:
+        return owner
+    # A mask of one dimension takes the place of a slice.
+    parts = (
+        ":" if isinstance(part.slice, cst.Index) and part.slice.value is mask else inline(module, part.slice)
+        for part in node.slice
+    )
+    return f"{owner}[{', '.join(parts)}]"
 
 
 def _is_given(module: Module, tensor: cst.BaseExpression) -> bool:
@@ -360,9 +379,10 @@ def _scattered(module: Module, node: cst.Subscript, assigned: cst.BaseExpression
     mask = mask_of(module, node)
     assert mask is not None
     if isinstance(assigned, cst.Call) and (number := _NUMBERS.get(module.qualified(assigned.func) or "")):
-        return f"Assign the number itself: `{inline(module, node.value)}[{inline(module, mask)}] = {number}`"
-    code = f"{inline(module, node.value)}.masked_scatter_({inline(module, mask)}, {inline(module, assigned)})"
-    return f"Use `{code}`; the mask needs as many dimensions as the tensor"
+        return f"Assign the number itself: `{inline(module, node)} = {number}`"
+    into = _unmasked(module, node, mask)
+    code = f"{into}.masked_scatter_({inline(module, mask)}, {inline(module, assigned)})"
+    return f"Use `{code}`; {_AS_MANY}"
 
 
 def _assigned(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:

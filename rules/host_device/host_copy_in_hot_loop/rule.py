@@ -36,7 +36,7 @@ from torchlint.semantics.sharing import changed_later
 from torchlint.semantics.synchronisation import HOST_COPIES, host_copy, refuses_device
 from torchlint.semantics.usage import feeds_host_engine, handed_to
 
-from ..destinations import steps_environment, writes_out
+from ..destinations import steps_environment, streams, writes_out
 from ..needs import needed_on_host, shown_at_once
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
@@ -155,8 +155,10 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     needless = still_on_host(module, tensor)
     narrowed = None if needless or in_forward(hot) else narrowed_by(module, call)
+    streamed = not needless and handed_to(module, call, streams)
     purpose = not needless and (
-        stored_by_writer(module, call)
+        streamed
+        or stored_by_writer(module, call)
         or shared_with_processes(module, call)
         or below_saving(module, call)
         or in_writer(module, call)
@@ -196,6 +198,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     elif not purpose and fix is None and needed_on_host(module, call) is not None:
         why, remedy = why or NEEDED, WITH_OTHERS
     little = slight_wait(module, call, why) or unspared(module, hot, remedy)
+    if streamed:  # in decoding as well
+        little = "each token is handed on at once"
     yield Finding(
         call,
         message,

@@ -191,7 +191,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
     needless = still_on_host(module, tensor)
     severity = NOTE if wanted and not needless else None
     fix = None if needless else log_tensor(module, call, tensor) or keep_on_device(module, call, tensor)
-    need = None if needless or fix is not None else _need(module, call)
+    bounds = not needless and _bounds_sequences(module, call)
+    need = None if needless or bounds or fix is not None else _need(module, call)
     if wanted and need is not Need.DECISION:
         need = None
     # Read one by one, the elements wait each by itself, whatever they are needed for and what is beside them.
@@ -212,6 +213,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
             why = "the forward pass returns numbers"
     little = behind_wait(module, call) or slight_wait(module, call, why)
     advice = _remedy(module, call, tensor, hot, wanted) if need is None else _for_need(module, tensor, need)
+    if bounds:
+        advice = _BOUND
     if need is Need.DECISION and not in_server(module, call):
         # What ends a decoding loop is read anyway.
         little = little or DECIDES
@@ -421,6 +424,34 @@ def _of_torch(module: Module, call: cst.Call) -> str | None:
     outer = module.tree.call_given(call)
     chosen = module.qualified(outer.func) if outer is not None else None
     return _OF_BUILTINS.get(chosen or "")
+
+
+_BOUND = "Pass a bound that the host knows, such as the padded length: attention takes longer ones as well"
+
+
+def _bounds_sequences(module: Module, call: cst.Call) -> bool:
+    """Return whether a number is the length of the longest of packed sequences, by the name that
+    FlashAttention has for it: ``max_seqlen_q``.
+    """
+    node: cst.CSTNode = call
+    for outer in module.tree.ancestors(call):
+        match outer:
+            case cst.Arg(keyword=cst.Name(value=name)):
+                return name.startswith(_LONGEST)
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
+                return name.startswith(_LONGEST)
+            case cst.IfExp() if outer.test is node:
+                return False
+            case cst.Call() if outer is not call and module.qualified(outer.func) != "builtins.int":
+                return False
+            case cst.Arg() | cst.Call() | cst.IfExp():
+                node = outer
+            case _:
+                return False
+    return False
+
+
+_LONGEST = "max_seqlen"
 
 
 def _is_key(module: Module, call: cst.Call) -> bool:

@@ -105,11 +105,16 @@ def scalar_sent_every_step(node: cst.Call, module: Module) -> Iterator[Finding]:
         return
     name = module.source(node.func) if module.qualified(node.func) is not None else "new_tensor"
     message = f"`{name}` synchronizes with the device to copy a number {when(module, hot)}"
+    fix = filled_on_device(module, sent)
     remedy = f"Fill on the device: `torch.full({sent.size}, {inline(module, sent.number)}, …)`"
+    filling = module.tree.call_given(node)
+    if filling is not None and module.qualified(filling.func) == "torch.full":
+        # Of a tensor it reads the number back.
+        fix, remedy = None, f"Pass the number itself: `torch.full(…, {inline(module, sent.number)}, …)`"
     yield Finding(
         node,
         message,
-        filled_on_device(module, sent),
+        fix,
         related=trail(hot),
         remedy=as_spelt(module, node, remedy),
         slight=beside(module, node)
