@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
+from torchlint.semantics.api.frameworks import PROGRESS_BARS
 from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import MANY, Answers
@@ -669,6 +670,48 @@ class CallGraph:
                 return applied, given
         return None
 
+    @remembered
+    def shown_progress(self, function: cst.FunctionDef) -> str | None:
+        """Return the parameter that all that a function returns is a progress bar around."""
+        around = {
+            self._parameter_of(function, bar.args[0].value)
+            if isinstance(bar, cst.Call) and bar.args and self.names.qualified(bar.func) in PROGRESS_BARS
+            else None
+            for bar in self._all_returned(function)
+        }
+        return around.pop() if len(around) == 1 else None
+
+    @remembered
+    def sent(self, function: cst.FunctionDef) -> str | None:
+        """Return the parameter of which a function returns a copy on the device, or of each of its parts,
+        where it does not return it as it is: ``return x.cuda() if available else x``.
+        """
+        copied: set[str | None] = set()
+        kept: set[str | None] = set()
+        for returned in self._all_returned(function):
+            ways = (returned.body, returned.orelse) if isinstance(returned, cst.IfExp) else (returned,)
+            for way in ways:
+                parameter = self._copied(function, way)
+                (kept if parameter is None else copied).add(parameter or self._parameter_of(function, way))
+        return copied.pop() if len(copied) == 1 and kept <= copied else None
+
+    def _copied(self, function: cst.FunctionDef, node: cst.BaseExpression | None) -> str | None:
+        """Return the parameter of which an expression is a copy on the device, or a list of copies."""
+        match node:
+            case cst.ListComp(
+                elt=cst.Call(func=cst.Attribute(value=cst.Name(part), attr=cst.Name("cuda"))),
+                for_in=cst.CompFor(target=cst.Name(target), iter=parts, inner_for_in=None),
+            ) if part == target:
+                return self._parameter_of(function, parts)
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("cuda"))):
+                return self._parameter_of(function, owner)
+        return None
+
+    def _all_returned(self, function: cst.FunctionDef) -> list[cst.BaseExpression | None]:
+        """Return what a function returns, in source order."""
+        statements = self.tree.nodes_within(function, cst.Return)
+        return [each.value for each in statements if self.names.scope(each).node is function]
+
     def _given_alone(self, function: cst.FunctionDef, call: cst.Call) -> str | None:
         """Return the parameter of a function that is the only argument of a call."""
         return self._parameter_of(function, call.args[0].value) if len(call.args) == 1 else None
@@ -691,8 +734,10 @@ class CallGraph:
                 if within or self.names.scope(statement).node is function:
                     yield statement.value
 
-    def _parameter_of(self, function: cst.FunctionDef, node: cst.BaseExpression) -> str | None:
+    def _parameter_of(self, function: cst.FunctionDef, node: cst.BaseExpression | None) -> str | None:
         """Return the parameter of a function that an expression is, if it can be nothing else."""
+        if not isinstance(node, cst.Name):
+            return None
         bindings = self.names.bindings(node)
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
             return None
