@@ -614,6 +614,8 @@ class NoGradRegions(Part):
         function = self.module.function(call)
         if function is not None and self.module.classes.owner(function) is not None:
             return False  # which is told at once, and whether the file trains is not
+        if not self._loads_for_use:
+            return False
         model = self.module.value(call.func)
         definition = model.definition
         if model.kind is Kind.FUNCTION and definition and self.module.classes.owner(definition) is None:
@@ -621,7 +623,7 @@ class NoGradRegions(Part):
         known = model.cls is not None or model.definition is not None
         if not known and self.tree.source(call.func) not in self._given_weights:
             return False
-        if not self._loads_for_use or not self._is_of_script(call):
+        if not self._is_of_script(call):
             return False
         # Whether the file trains leads to all that it calls, which only counts if this is a pass.
         return (self._passes(call) or self._is_part_pass(call)) and not self._trains_or_exports
