@@ -18,10 +18,10 @@ from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import names_model
 from torchlint.semantics.linked import MOST_USERS
-from torchlint.semantics.names import Binding, BindingKind, ScopeKind, dotted_text
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import BOTTOM, Kind, Value
+from torchlint.semantics.values import BOTTOM, MOST_ALTERNATIVES, Kind, Value
 
 Decorated: TypeAlias = "cst.ClassDef | cst.FunctionDef"
 
@@ -48,6 +48,8 @@ class Run:
 
 _OF_ENGINES = ("execute_model", "forward_batch")
 """One of these stands in the text of a file that runs the steps of an inference engine."""
+_OPEN = frozenset({Kind.UNKNOWN, Kind.MODULE})
+"""The kinds of what is not known, or by its name only."""
 _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 
 
@@ -98,8 +100,31 @@ class CallGraph:
         """Return the functions of the project that a call names, whatever stands in for them."""
         if self.names.qualified(call.func) is not None:
             return []
-        called = self._value(call.func).each
-        return [run for one in called for run in self.forwards(one) or (self.run_by(one),)]
+        called = self._value(call.func)
+        ways = called.each
+        if called.kind in _OPEN and not called.definitions and called is not BOTTOM:
+            # The kinds of what it may be differ, as those of a function and of an object that is called do.
+            assigned = map(self._value, self.assigned_to(call.func))
+            ways = [each for one in assigned if one.kind is not Kind.NONE for each in one.each] or ways
+        return [run for one in ways for run in self.forwards(one) or (self.run_by(one),)]
+
+    def assigned_to(self, func: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+        """Return what a variable, or an attribute of ``self``, is assigned, where that is several things and
+        all that it can be.
+        """
+        bindings: Sequence[Binding | AttributeBinding] = ()
+        match func:
+            case cst.Name():
+                bindings = self.names.bindings(func)
+            case cst.Attribute(value=cst.Name() as owner, attr=cst.Name(attr)):
+                own = self.classes.instance_class(owner)
+                if own is not None and self.classes.info(own).method(attr) is None:
+                    bindings = self.classes.attribute_bindings(self.classes.info(own), attr)
+        if not 1 < len(bindings) <= MOST_ALTERNATIVES:
+            return ()
+        values = [b.value for b in bindings if b.kind is BindingKind.ASSIGN and not b.path]
+        found = tuple(value for value in values if value is not None)
+        return found if len(found) == len(bindings) else ()
 
     def _standing_in(self, function: Function | None) -> Sequence[Function | None]:
         """Return the function itself, or the methods of heirs that stand in for one without a body."""
@@ -556,7 +581,10 @@ class CallGraph:
         if isinstance(func, cst.Attribute):
             if func.attr.value in ("forward", "__call__"):
                 return True
-            return isinstance(func.value, cst.Name) and func.attr.value not in results.TENSOR_METHODS
+            if not isinstance(func.value, cst.Name):
+                return False
+            # ``self.norm(x)`` is no method of a tensor.
+            return func.attr.value not in results.TENSOR_METHODS or func.value.value == "self"
         return isinstance(func, (cst.Subscript, cst.Call))
 
     @cached_property

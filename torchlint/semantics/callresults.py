@@ -96,13 +96,14 @@ class CallResults(EvaluatorPart):
         callee = self.value(func)
         if callee is BOTTOM:
             return callee
-        if callee.definition is None and callee.cls is None and isinstance(func, (cst.Name, cst.IfExp)):
-            chosen = self._chosen_callees(func)
-            if chosen:
-                return join(self._called_as(one, node) for one in chosen)
+        if callee.definition is None and callee.cls is None and not callee.alternatives:
+            chosen = self._chosen_callees(func) or self.callgraph.assigned_to(func)
+            made = join(self._called_as(one, node) for one in chosen) if chosen else UNKNOWN
+            if made is BOTTOM or made.known:
+                return made
         return self.call_of(callee, node)
 
-    def _chosen_callees(self, func: cst.Name | cst.IfExp) -> tuple[cst.BaseExpression, ...]:
+    def _chosen_callees(self, func: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
         """Return the two functions of which a call runs one: ``bar = tqdm if verbose else iter``."""
         binding = self.names.assignment(func) if isinstance(func, cst.Name) else None
         match func if binding is None else binding.value:
