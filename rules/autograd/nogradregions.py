@@ -498,14 +498,18 @@ class NoGradRegions(Part):
             current = Phase.EVALUATION
         if current not in (Phase.EVALUATION, Phase.TRAINING) or grad(module, call) is not Grad.ON:
             return False
-        passes = self._is_forward_pass(call) or self._is_shared_pass(call) or self._is_learnt_through(call)
-        if not passes and not (current is Phase.EVALUATION and self._is_part_pass(call)):
+        if not self._passes(call) and not (current is Phase.EVALUATION and self._is_part_pass(call)):
             return False
         if current is Phase.TRAINING and not MonitoringPasses.of(self.module).holds(call):
             return False
         if self._is_switched_on(call):
             return False
         return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
+
+    @remembered
+    def _passes(self, call: cst.Call) -> bool:
+        """Return whether a call runs a model, by itself or in a helper."""
+        return self._is_forward_pass(call) or self._is_shared_pass(call) or self._is_learnt_through(call)
 
     def _only_acts(self, function: cst.CSTNode | None) -> bool:
         """Return whether a function chooses actions for an environment, and gives nothing else to anyone.
@@ -610,6 +614,8 @@ class NoGradRegions(Part):
         function = self.module.function(call)
         if function is not None and self.module.classes.owner(function) is not None:
             return False  # which is told at once, and whether the file trains is not
+        if not self._loads_for_use:
+            return False
         model = self.module.value(call.func)
         definition = model.definition
         if model.kind is Kind.FUNCTION and definition and self.module.classes.owner(definition) is None:
@@ -617,9 +623,10 @@ class NoGradRegions(Part):
         known = model.cls is not None or model.definition is not None
         if not known and self.tree.source(call.func) not in self._given_weights:
             return False
-        if not self._loads_for_use or not self._is_of_script(call):
+        if not self._is_of_script(call):
             return False
-        return not self._trains_or_exports
+        # Whether the file trains leads to all that it calls, which only counts if this is a pass.
+        return (self._passes(call) or self._is_part_pass(call)) and not self._trains_or_exports
 
     @solved(nothing=False)
     def _is_of_script(self, node: cst.CSTNode) -> bool:

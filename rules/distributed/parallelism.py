@@ -230,8 +230,8 @@ class Parallelism(Part):
         return None
 
     def _may_be_another_name(self, func: cst.BaseExpression) -> bool:
-        """Return whether a name that is called may be a class of the file or a variable: a cheap question."""
-        kinds = (BindingKind.ASSIGN, BindingKind.CLASS)
+        """Return whether a name that is called may be a class of the project or a variable, cheaply."""
+        kinds = (BindingKind.ASSIGN, BindingKind.CLASS, BindingKind.IMPORT)
         match func:
             case cst.Name():
                 return any(binding.kind in kinds for binding in self.names.bindings(func))

@@ -11,7 +11,7 @@ from torchlint.semantics.lexicon import Role, ends, names_device
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name, start_of
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Device, Kind
 
 _TAKING_AWAY = MOVES_TO_ACCELERATOR | {"to", "type", "copy_"}
 
@@ -66,7 +66,12 @@ def _makes_on_host(module: Module, model: cst.BaseExpression, loop: cst.For | cs
 
 
 def _is_item_of(module: Module, node: cst.BaseExpression, loop: cst.For) -> bool:
-    """Return whether a variable has what a loop gives it, or a part of that: ``x``, ``batch[0]``."""
+    """Return whether a variable has what a loop gives it, or a part of that: ``x``, ``batch[0]``.
+
+    It has not if the loader itself puts its batches on the device.
+    """
+    if module.value(node).device is Device.ACCELERATOR:
+        return False
     bindings = module.bindings(start_of(node, cst.Subscript))
     return bool(bindings) and all(module.tree.contains(loop.target, each.node) for each in bindings)
 

@@ -249,18 +249,22 @@ class Backpropagation(Part):
 
     def _goes_along_graph(self, call: cst.Call, dotted: str) -> bool:
         """Return whether code out of sight wants gradients, by its name: ``adversary.perturb(images)``."""
-        if not call.args or dotted.startswith("torch.") or self.module.callee(call) is not None:
+        if not call.args or dotted.startswith("torch."):
             return False
         func, last = call.func, word_of(call.func)
         owner = func.value if isinstance(func, cst.Attribute) else None
         if last.endswith("loss"):
             return False
-        if self._is_of_library(owner or func):
-            return True
+        of_library = self._is_of_library(owner or func)
         named = func if has(last, Role.INPUT_GRADIENT) else None
         if named is None and owner is not None and ends(last_name(owner), Role.INPUT_GRADIENT):
             named = owner
-        return named is not None and self.module.value(named).kind in (Kind.UNKNOWN, Kind.OBJECT)
+        # What a call runs is asked last: that is dear, and nearly no call has such a name.
+        if (named is None and not of_library) or self.module.callee(call) is not None:
+            return False
+        if of_library or named is None:
+            return of_library
+        return self.module.value(named).kind in (Kind.UNKNOWN, Kind.OBJECT)
 
     def _is_of_library(self, node: cst.BaseExpression) -> bool:
         """Return whether an object is an attack of a library: ``atk = torchattacks.PGD(model)``."""

@@ -11,16 +11,17 @@ import libcst as cst
 
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
+from torchlint.semantics.api.frameworks import PROGRESS_BARS
 from torchlint.semantics.dependencies import Table, cached_property
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.fixpoint import MANY, Answers
 from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import names_model
 from torchlint.semantics.linked import MOST_USERS
-from torchlint.semantics.names import Binding, BindingKind, ScopeKind, dotted_text
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind, dotted_text
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import BOTTOM, Kind, Value
+from torchlint.semantics.values import BOTTOM, MOST_ALTERNATIVES, Kind, Value
 
 Decorated: TypeAlias = "cst.ClassDef | cst.FunctionDef"
 
@@ -47,6 +48,8 @@ class Run:
 
 _OF_ENGINES = ("execute_model", "forward_batch")
 """One of these stands in the text of a file that runs the steps of an inference engine."""
+_OPEN = frozenset({Kind.UNKNOWN, Kind.MODULE})
+"""The kinds of what is not known, or by its name only."""
 _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 
 
@@ -97,8 +100,31 @@ class CallGraph:
         """Return the functions of the project that a call names, whatever stands in for them."""
         if self.names.qualified(call.func) is not None:
             return []
-        called = self._value(call.func).each
-        return [run for one in called for run in self.forwards(one) or (self.run_by(one),)]
+        called = self._value(call.func)
+        ways = called.each
+        if called.kind in _OPEN and not called.definitions and called is not BOTTOM:
+            # The kinds of what it may be differ, as those of a function and of an object that is called do.
+            assigned = map(self._value, self.assigned_to(call.func))
+            ways = [each for one in assigned if one.kind is not Kind.NONE for each in one.each] or ways
+        return [run for one in ways for run in self.forwards(one) or (self.run_by(one),)]
+
+    def assigned_to(self, func: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+        """Return what a variable, or an attribute of ``self``, is assigned, where that is several things and
+        all that it can be.
+        """
+        bindings: Sequence[Binding | AttributeBinding] = ()
+        match func:
+            case cst.Name():
+                bindings = self.names.bindings(func)
+            case cst.Attribute(value=cst.Name() as owner, attr=cst.Name(attr)):
+                own = self.classes.instance_class(owner)
+                if own is not None and self.classes.info(own).method(attr) is None:
+                    bindings = self.classes.attribute_bindings(self.classes.info(own), attr)
+        if not 1 < len(bindings) <= MOST_ALTERNATIVES:
+            return ()
+        values = [b.value for b in bindings if b.kind is BindingKind.ASSIGN and not b.path]
+        found = tuple(value for value in values if value is not None)
+        return found if len(found) == len(bindings) else ()
 
     def _standing_in(self, function: Function | None) -> Sequence[Function | None]:
         """Return the function itself, or the methods of heirs that stand in for one without a body."""
@@ -555,7 +581,10 @@ class CallGraph:
         if isinstance(func, cst.Attribute):
             if func.attr.value in ("forward", "__call__"):
                 return True
-            return isinstance(func.value, cst.Name) and func.attr.value not in results.TENSOR_METHODS
+            if not isinstance(func.value, cst.Name):
+                return False
+            # ``self.norm(x)`` is no method of a tensor.
+            return func.attr.value not in results.TENSOR_METHODS or func.value.value == "self"
         return isinstance(func, (cst.Subscript, cst.Call))
 
     @cached_property
@@ -669,6 +698,48 @@ class CallGraph:
                 return applied, given
         return None
 
+    @remembered
+    def shown_progress(self, function: cst.FunctionDef) -> str | None:
+        """Return the parameter that all that a function returns is a progress bar around."""
+        around = {
+            self._parameter_of(function, bar.args[0].value)
+            if isinstance(bar, cst.Call) and bar.args and self.names.qualified(bar.func) in PROGRESS_BARS
+            else None
+            for bar in self._all_returned(function)
+        }
+        return around.pop() if len(around) == 1 else None
+
+    @remembered
+    def sent(self, function: cst.FunctionDef) -> str | None:
+        """Return the parameter of which a function returns a copy on the device, or of each of its parts,
+        where it does not return it as it is: ``return x.cuda() if available else x``.
+        """
+        copied: set[str | None] = set()
+        kept: set[str | None] = set()
+        for returned in self._all_returned(function):
+            ways = (returned.body, returned.orelse) if isinstance(returned, cst.IfExp) else (returned,)
+            for way in ways:
+                parameter = self._copied(function, way)
+                (kept if parameter is None else copied).add(parameter or self._parameter_of(function, way))
+        return copied.pop() if len(copied) == 1 and kept <= copied else None
+
+    def _copied(self, function: cst.FunctionDef, node: cst.BaseExpression | None) -> str | None:
+        """Return the parameter of which an expression is a copy on the device, or a list of copies."""
+        match node:
+            case cst.ListComp(
+                elt=cst.Call(func=cst.Attribute(value=cst.Name(part), attr=cst.Name("cuda"))),
+                for_in=cst.CompFor(target=cst.Name(target), iter=parts, inner_for_in=None),
+            ) if part == target:
+                return self._parameter_of(function, parts)
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("cuda"))):
+                return self._parameter_of(function, owner)
+        return None
+
+    def _all_returned(self, function: cst.FunctionDef) -> list[cst.BaseExpression | None]:
+        """Return what a function returns, in source order."""
+        statements = self.tree.nodes_within(function, cst.Return)
+        return [each.value for each in statements if self.names.scope(each).node is function]
+
     def _given_alone(self, function: cst.FunctionDef, call: cst.Call) -> str | None:
         """Return the parameter of a function that is the only argument of a call."""
         return self._parameter_of(function, call.args[0].value) if len(call.args) == 1 else None
@@ -691,8 +762,10 @@ class CallGraph:
                 if within or self.names.scope(statement).node is function:
                     yield statement.value
 
-    def _parameter_of(self, function: cst.FunctionDef, node: cst.BaseExpression) -> str | None:
+    def _parameter_of(self, function: cst.FunctionDef, node: cst.BaseExpression | None) -> str | None:
         """Return the parameter of a function that an expression is, if it can be nothing else."""
+        if not isinstance(node, cst.Name):
+            return None
         bindings = self.names.bindings(node)
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
             return None

@@ -96,13 +96,14 @@ class CallResults(EvaluatorPart):
         callee = self.value(func)
         if callee is BOTTOM:
             return callee
-        if callee.definition is None and callee.cls is None and isinstance(func, (cst.Name, cst.IfExp)):
-            chosen = self._chosen_callees(func)
-            if chosen:
-                return join(self._called_as(one, node) for one in chosen)
+        if callee.definition is None and callee.cls is None and not callee.alternatives:
+            chosen = self._chosen_callees(func) or self.callgraph.assigned_to(func)
+            made = join(self._called_as(one, node) for one in chosen) if chosen else UNKNOWN
+            if made is BOTTOM or made.known:
+                return made
         return self.call_of(callee, node)
 
-    def _chosen_callees(self, func: cst.Name | cst.IfExp) -> tuple[cst.BaseExpression, ...]:
+    def _chosen_callees(self, func: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
         """Return the two functions of which a call runs one: ``bar = tqdm if verbose else iter``."""
         binding = self.names.assignment(func) if isinstance(func, cst.Name) else None
         match func if binding is None else binding.value:
@@ -203,6 +204,8 @@ class CallResults(EvaluatorPart):
             case Kind.FUNCTION if isinstance(callee.definition, (cst.FunctionDef, cst.Lambda)):
                 result = self._applied(callee.definition, node) or self._returned_to(callee, node)
                 parts = result.elements or (result,)
+                if isinstance(callee.definition, cst.FunctionDef) and result.item is None:
+                    result = self._by_argument(callee.definition, node, result)
                 if any(self._may_be_elsewhere(callee.definition, part) for part in parts):
                     result = self._where_given(callee.definition, node, result)
                 if result.kind is Kind.UNKNOWN and (others := self._overriding(callee.definition)):
@@ -285,6 +288,26 @@ class CallResults(EvaluatorPart):
             return BOTTOM
         found = _with_each(structure, result)
         return None if found == UNKNOWN else found
+
+    def _by_argument(self, function: cst.FunctionDef, node: cst.Call, result: Value) -> Value:
+        """Return the progress bar, or the copy on the device, that a function makes of what each caller
+        gives it, where the ``result`` for all of them tells less.
+        """
+        if result.kind is Kind.ITERATOR:
+            name = self.callgraph.shown_progress(function)
+        elif result.kind in (Kind.UNKNOWN, Kind.BATCH) and result.device is Device.UNKNOWN:
+            name = self.callgraph.sent(function)
+        else:
+            return result
+        given = self.callgraph.bound_to(node, function).get(name).node if name is not None else None
+        if result is BOTTOM or given is None:
+            return result
+        value = self.value(given)
+        if value is BOTTOM:
+            return value
+        if result.kind is Kind.ITERATOR:
+            return self.library.iterator(value)
+        return value.on(Device.ACCELERATOR) if value.tensorlike else result
 
     def _where_given(self, function: Function, node: cst.Call, result: Value) -> Value:
         """Return what a call gives of which all tensors are on the CPU,

@@ -171,7 +171,9 @@ class Compilation(Part):
         if self.module.qualified(func) in COMPILERS:
             return None if self._switched_off(node) else _given(node)
         if isinstance(func, cst.Attribute) and func.attr.value == "compile" and not self._switched_off(node):
-            return func.value if self.module.value(func.value).kind is Kind.MODULE else None
+            # A method of the project may get something else ready: ``self.compile(optimizer, loss)``.
+            own = self.module.value(func).definition is not None
+            return func.value if not own and self.module.value(func.value).kind is Kind.MODULE else None
         return None
 
     @cached_property

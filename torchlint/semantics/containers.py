@@ -44,6 +44,8 @@ from torchlint.semantics.values import (
     solid,
 )
 
+# What a loader of the project may do with the batches of torch's, and still yield them as they are.
+_GOING_ON = frozenset({"__iter__", "__next__", "enumerate", "iter", "len", "next", "range", "super"})
 _CALLED = frozenset({Kind.CLASS, Kind.FUNCTION, Kind.MODULE, Kind.OBJECT})
 """What is put into a list to be called, or to have its methods called."""
 
@@ -255,7 +257,8 @@ class Containers(EvaluatorPart):
         if value is BOTTOM:
             return value
         if value.kind is Kind.LOADER:
-            return Value(Kind.BATCH, device=_loader_device(value), graph=Graph.DETACHED, origin=value.origin)
+            batch = Value(Kind.BATCH, device=_loader_device(value), graph=Graph.DETACHED, origin=value.origin)
+            return self._batch_of_heir(value.definition, batch)
         if value.kind is Kind.PARAMETERS:
             return value.item if value.item is not None else UNKNOWN
         if value.kind is Kind.DICT:
@@ -269,6 +272,18 @@ class Containers(EvaluatorPart):
         if value.kind is Kind.BATCH and value.device is not Device.ACCELERATOR:
             return value
         return self.element(value, None)
+
+    def _batch_of_heir(self, loader: cst.CSTNode | None, batch: Value) -> Value:
+        """Return what a loader of the project yields that goes over ``batch``, what torch's own yields."""
+        method = self.classes.info(loader).method("__iter__") if isinstance(loader, cst.ClassDef) else None
+        if method is None:
+            return batch
+        yielded = self.iterated(self.evaluator.returned(method))
+        if yielded is BOTTOM or yielded.known:
+            return yielded
+        home = self.callgraph.counterpart_of(method)
+        calls = home.tree.nodes_within(method, cst.Call)
+        return batch if all(last_name(call.func) in _GOING_ON for call in calls) else batch.on(Device.UNKNOWN)
 
     def _drawn(self, sampler: Value) -> Value:
         """Return what a sampler of torch draws: indices, or lists of what another sampler draws."""

@@ -53,8 +53,18 @@ from torchlint.semantics.values import (
     unknown_of,
 )
 
+# What makes a model run on several devices, or keeps an average of it, and is called as the model is.
+WRAPPERS_OF_MODELS = frozenset(
+    {
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "apex.parallel.DistributedDataParallel",
+        "torch.distributed.fsdp.FullyShardedDataParallel",
+        "torch.optim.swa_utils.AveragedModel",
+    }
+)
 # Calls that hand on what they are given, an iterable as an iterable of the same items.
-_PASSING = PROGRESS_BARS | frozenset(
+_PASSING = (PROGRESS_BARS | WRAPPERS_OF_MODELS).union(
     {
         "builtins.iter",
         "builtins.list",
@@ -76,12 +86,7 @@ _PASSING = PROGRESS_BARS | frozenset(
         "torch.jit.script",
         "torch.jit.optimize_for_inference",
         "torch.jit.freeze",
-        "torch.nn.DataParallel",
-        "torch.nn.parallel.DistributedDataParallel",
         "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
-        "apex.parallel.DistributedDataParallel",
-        "torch.distributed.fsdp.FullyShardedDataParallel",
-        "torch.optim.swa_utils.AveragedModel",
     }
 )
 _SIMPLE_KINDS: dict[str, Value] = {
@@ -311,7 +316,7 @@ class Library:
     def _passed_on(self, node: cst.Call, dotted: str, first: Value) -> Value:
         """Return what a function gives that hands on what it is given, as it is or item by item."""
         if dotted.startswith(("itertools.", "tqdm", "rich.", "fastprogress", "progressbar")):
-            return self._iterator(first)
+            return self.iterator(first)
         # A copy is another model than the one that it is made of.
         copied = dotted == "copy.deepcopy" and first.kind is Kind.MODULE
         return first._replace(origin=node) if copied else first
@@ -673,7 +678,7 @@ class Library:
         if dotted == "builtins.map" and len(args) > 1:
             return Value(Kind.ITERATOR, item=self._mapped(node, args))
         if dotted == "builtins.filter" and len(args) > 1:
-            return self._iterator(args[1])
+            return self.iterator(args[1])
         if dotted in ("builtins.abs", "builtins.round", "builtins.pow", "builtins.divmod"):
             if not first.tensorlike:
                 return first._replace(constant=MISSING, literal=False)
@@ -693,7 +698,7 @@ class Library:
             item = self.evaluator.iterated(first)
             return Value(Kind.LIST, item=item.if_known, origin=node)
         if dotted == "builtins.iter":
-            return self._iterator(first)
+            return self.iterator(first)
         return UNKNOWN
 
     def _table(self, node: cst.Call) -> Value:
@@ -728,7 +733,7 @@ class Library:
             return solid(self.evaluator.returned(function.definition))
         return UNKNOWN
 
-    def _iterator(self, value: Value) -> Value:
+    def iterator(self, value: Value) -> Value:
         """Return an iterator over something; over a loader it stays a loader, since it yields its batches."""
         if value.kind in (Kind.LOADER, Kind.ITERATOR, Kind.LIST, Kind.PARAMETERS):
             return value
@@ -871,6 +876,8 @@ class Library:
             return self._value(node.args[0].value) if node.args else UNKNOWN
         if base.kind in (Kind.LIST, Kind.DICT, Kind.TUPLE):
             return self._container_method(base, name, node)
+        if base.kind is Kind.LOADER and name == "__iter__":
+            return self.iterator(base._replace(definition=None) if inherited else base)
         fact = results.METHODS.get(self.receiver(base), {}).get(name)
         if fact is None:
             return self.unknown_call(node) if not inherited else UNKNOWN
@@ -1066,7 +1073,10 @@ class Library:
         if isinstance(callee.definition, cst.ClassDef):
             bar = self.evaluator.classes.info(callee.definition).inherits(*PROGRESS_BARS)
             if bar and node is not None and node.args and not node.args[0].star:
-                return self._iterator(self._value(node.args[0].value))
+                return self.iterator(self._value(node.args[0].value))
+            wrapped = self._wrapped_by(callee.definition, node) if node is not None else None
+            if wrapped is not None:
+                return wrapped
             value = self.evaluator.instance(callee.definition)
             return value._replace(origin=node) if node is not None else value
         if callee.cls is not None:
@@ -1078,6 +1088,14 @@ class Library:
             if kind is not Kind.UNKNOWN:
                 return Value(kind, cls=callee.cls, origin=node)
         return UNKNOWN
+
+    def _wrapped_by(self, owner: cst.ClassDef, node: cst.Call) -> Value | None:
+        """Return the model that an heir of ``DistributedDataParallel`` wraps, as that itself hands it on."""
+        info = self.evaluator.classes.info(owner)
+        if not info.inherits(*WRAPPERS_OF_MODELS) or info.method("forward") is not None:
+            return None
+        given = self._value(node.args[0].value) if node.args and not node.args[0].star else UNKNOWN
+        return given if given is BOTTOM or given.kind is Kind.MODULE else None
 
     def _module_method(self, base: Value, name: str, node: cst.Call) -> Value:
         moved = self._moved_to(base, name, node)
