@@ -1333,7 +1333,10 @@ class NoGradRegions(Part):
         for inner in self.tree.descendants(node):
             target = inner if isinstance(inner, (cst.Name, cst.Attribute)) else None
             if target is not None and self._is_target(target) and gradients.reaches(target):
-                return False
+                # Batches reach a loss by the forward pass of training, wherever else the model gets some.
+                given = self.module.value(target)
+                if given.graph is not Graph.DETACHED or given.leaf:
+                    return False
             if isinstance(inner, (cst.Call, cst.Assign, cst.AugAssign)) and not self._stores_no_graph(inner):
                 if any(gradients.feeds(place) for place in self._filled_places(inner)):
                     return False
