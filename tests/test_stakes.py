@@ -2482,6 +2482,28 @@ case(
 )
 case(
     "TL202",
+    "a norm that is read behind the gradients of a step, which a large loss ends before",
+    False,
+    """\
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        model.cuda()
+        norms = []
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            if loss > 100:
+                break
+            optimizer.zero_grad()
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            norms.append(norm.item())
+        return norms
+    """,
+)
+case(
+    "TL202",
     "a total that a progress bar of an evaluation shows for each batch",
     True,
     """\

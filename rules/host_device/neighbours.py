@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
@@ -52,15 +53,17 @@ def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
     """Return whether the host waits in the same iteration of a loop for a value by which it ends the loop,
     or for the action of an agent.
 
-    Any loop will do that runs at each step, in the functions that the hot place comes by as well.
+    Any loop will do that runs at each step, in the functions that the hot place comes by as well. Where
+    a step trains, gradients may be computed between the two, so that only waits nearby count.
     """
+    trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS)
     around = (loop for place in (*hot.path, node) for loop in module.flow.loops(place))
     outside = {id(loop) for loop in module.flow.loops(hot.loop)}
     return any(
         other is not node
         for loop in (hot.loop, *around)
         if isinstance(loop, (cst.For, cst.While)) and id(loop) not in outside
-        for other in (*_deciding(module, loop), *_acting(module, loop))
+        for other in (*(() if trains else _deciding(module, loop)), *_acting(module, loop))
     )
 
 
