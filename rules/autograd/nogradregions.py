@@ -998,6 +998,8 @@ class NoGradRegions(Part):
         regions = (self, *map(type(self).counterpart, others))
         if not any(each._freezing for each in regions):
             return False
+        if self._is_told_to_freeze(model, frozenset().union(*(each._freezing_methods for each in regions))):
+            return True
         makers = self._makers(model)
         if makers and None not in makers:
             frozen = frozenset[cst.CSTNode | None]().union(*(each._makers_of_frozen for each in regions))
@@ -1007,6 +1009,42 @@ class NoGradRegions(Part):
             return makers <= frozen and makers.isdisjoint(trained_makers(self.module) or ())
         name = last_name(model)
         return any(name in each._frozen for each in regions)
+
+    def _is_told_to_freeze(self, model: cst.BaseExpression, methods: frozenset[cst.FunctionDef]) -> bool:
+        """Return whether the file calls a method of a model that turns its gradients off:
+        ``encoder.freeze()``.
+        """
+        name = last_name(model)
+        return name is not None and any(
+            isinstance(call.func, cst.Attribute)
+            and last_name(call.func.value) == name
+            and self.module.callee(call) is method
+            for method in methods
+            for call in self.tree.calls_by_name.get(method.name.value, ())
+        )
+
+    @cached_property
+    def _freezing_methods(self) -> frozenset[cst.FunctionDef]:
+        """The methods that turn gradients off for an object, or for a model that it holds, and for no part of
+        it on again.
+        """
+        methods = (
+            function
+            for node, model in self._freezing
+            if isinstance(function := self.module.function(node), cst.FunctionDef)
+            and self.module.classes.owner(function) is not None
+            and self.module.source(model).startswith("self")
+        )
+        return frozenset(method for method in methods if not self._turns_on(method))
+
+    def _turns_on(self, method: cst.FunctionDef) -> bool:
+        return any(
+            isinstance(target.target, cst.Attribute)
+            and target.target.attr.value == "requires_grad"
+            and self.module.value(assign.value).constant is not False
+            for assign in self.tree.nodes_within(method, cst.Assign)
+            for target in assign.targets
+        )
 
     @traced(Through.RETURNS | Through.PARAMETERS)
     def _makers(self, node: cst.CSTNode, path: Path) -> cst.Call | list[Source] | None:
@@ -1302,7 +1340,10 @@ class NoGradRegions(Part):
         for inner in self.tree.descendants(node):
             target = inner if isinstance(inner, (cst.Name, cst.Attribute)) else None
             if target is not None and self._is_target(target) and gradients.reaches(target):
-                return False
+                # Batches reach a loss by the forward pass of training, wherever else the model gets some.
+                given = self.module.value(target)
+                if given.graph is not Graph.DETACHED or given.leaf:
+                    return False
             if isinstance(inner, (cst.Call, cst.Assign, cst.AugAssign)) and not self._stores_no_graph(inner):
                 if any(gradients.feeds(place) for place in self._filled_places(inner)):
                     return False

@@ -403,8 +403,12 @@ def _is_infinite(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_counted(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
-    """Return whether the innermost loop around a place is the hot one, whose rounds can be counted there."""
-    return next(iter(module.flow.loops(node)), None) is hot.loop
+    """Return whether the innermost loop around a place is the hot one, whose rounds can be counted there.
+
+    All entries of a dict belong to one round.
+    """
+    rounds = (loop for loop in module.flow.loops(node) if not places.over_entries(loop))
+    return next(rounds, None) is hot.loop
 
 
 def _ends_generation(module: Module, tensor: cst.BaseExpression) -> bool:

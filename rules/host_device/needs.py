@@ -333,10 +333,12 @@ def shown_at_once(module: Module, node: cst.BaseExpression) -> bool:
 
 def followed_at_each_step(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether a progress bar shows a number, or the total or meter that it goes into,
-    in each iteration of a loop.
+    in each iteration of a loop that does not train.
 
-    Who follows a bar wants to see the number there, and reads it at each step.
+    Who follows a bar wants to see the number there. A training is followed as well by every hundredth step.
     """
+    if phase(module, node) is Phase.TRAINING:
+        return False
     return any(_is_shown(module, node, each, on_bar=True) for each in _rounds(module, node)) or (
         _holder_is_shown(module, node, on_bar=True)
     )

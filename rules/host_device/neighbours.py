@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.places import Cause
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
@@ -52,15 +53,17 @@ def waits_anyway(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
     """Return whether the host waits in the same iteration of a loop for a value by which it ends the loop,
     or for the action of an agent.
 
-    Any loop will do that runs at each step, in the functions that the hot place comes by as well.
+    Any loop will do that runs at each step, in the functions that the hot place comes by as well. Where
+    a step trains, gradients may be computed between the two, so that only waits nearby count.
     """
+    trains = hot.reason.cause in (Cause.OPTIMIZER_STEP, Cause.GRADIENTS)
     around = (loop for place in (*hot.path, node) for loop in module.flow.loops(place))
     outside = {id(loop) for loop in module.flow.loops(hot.loop)}
     return any(
         other is not node
         for loop in (hot.loop, *around)
         if isinstance(loop, (cst.For, cst.While)) and id(loop) not in outside
-        for other in (*_deciding(module, loop), *_acting(module, loop))
+        for other in (*(() if trains else _deciding(module, loop)), *_acting(module, loop))
     )
 
 
@@ -95,16 +98,22 @@ def _deciding(module: Module, loop: cst.For | cst.While) -> list[cst.BaseExpress
 def after_staying_wait(module: Module, node: cst.BaseExpression) -> bool:
     """Return whether the host has waited shortly before ``node`` for what the program cannot do without.
 
-    Where it has waited for what could be read later as well, such as a loss that is added up, both reads are
-    to be changed: a step gains nothing before the last of them is gone.
+    Where it has waited for what could be read later as well, such as a loss that is added up, or for the size
+    of a selection that is only summed, both are to be changed: a step gains nothing before the last is gone.
     """
     return after_a_wait(module, node, _could_be_later)
 
 
-def _could_be_later(module: Module, call: cst.Call) -> bool:
-    """Return whether a call reads a number or a tensor
-    that nothing in the same iteration needs on the host.
+def _could_be_later(module: Module, wait: cst.BaseExpression) -> bool:
+    """Return whether it is a call that reads a number or a tensor
+    which nothing in the same iteration needs on the host, or a selection that is not the result.
     """
+    if isinstance(wait, cst.Subscript):
+        return mask_of(module, wait) is not None and Fate.KEPT not in fates(module, wait)
+    return isinstance(wait, cst.Call) and _reads_what_could_be_later(module, wait)
+
+
+def _reads_what_could_be_later(module: Module, call: cst.Call) -> bool:
     if host_copy(module, call) is None and conversion(module, call) is None:
         return False
     if module.flow.condition(call) is not None or _is_needed(module, call):

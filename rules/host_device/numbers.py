@@ -87,7 +87,7 @@ def picked_from(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpressio
         return None
     counters = _names(module, loop.target)
     for part in (*_picked(module, tensor), *module.tree.descendants(tensor)):
-        if not isinstance(part, cst.Subscript) or not isinstance(part.value, (cst.Name, cst.Attribute)):
+        if not isinstance(part, cst.Subscript) or not _is_named(part.value):
             continue
         indices = set[str]().union(*(_names(module, element) for element in part.slice))
         if indices & counters and module.value(part.value).kind is Kind.TENSOR:
@@ -95,6 +95,14 @@ def picked_from(module: Module, tensor: cst.BaseExpression) -> cst.BaseExpressio
     read = _names(module, tensor)
     gone = (items for target, items in _in_step(loop.target, loop.iter) if _names(module, target) & read)
     return next((items for items in gone if module.value(items).kind is Kind.TENSOR), None)
+
+
+def _is_named(node: cst.BaseExpression) -> bool:
+    """Return whether it is a variable, an attribute, or an entry by its name: ``outputs["logits"]``."""
+    if isinstance(node, cst.Subscript):
+        index = node.slice[0].slice
+        return isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString)
+    return isinstance(node, (cst.Name, cst.Attribute))
 
 
 def _in_step(

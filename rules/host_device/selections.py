@@ -81,17 +81,38 @@ def _fate(module: Module, use: Use) -> Verdict[Fate]:
             selects = any(on_device(module, index) for index in indices)
             return Fate.WRITTEN_BACK if selects else Fate.KEPT
         case UseKind.METHOD:
-            return _called(use.call, use.name)
+            return Standing(use.call) if _goes_by_rows(module, use.call) else _called(use.call, use.name)
         case UseKind.ARGUMENT:
             qualified = module.qualified(use.call.func) or ""
             if qualified in IGNORING:
                 return Fate.SUMMED
             if qualified in _COUNTING:
                 return Fate.COUNTED
-            return _called(use.call, last_name(use.call.func) if qualified.startswith("torch.") else None)
+            if _goes_by_rows(module, use.call):
+                return Standing(use.call)
+            known = qualified.startswith("torch.") or _is_compared_with(module, use.call)
+            return _called(use.call, last_name(use.call.func) if known else None)
         case UseKind.DISCARDED:
             return ()
     return Fate.KEPT
+
+
+def _is_compared_with(module: Module, call: cst.Call) -> bool:
+    """Return whether it is ``x.eq(…)``, element by element."""
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    return owner is not None and last_name(call.func) in ELEMENTWISE and module.value(owner).tensorlike
+
+
+_BY_ROWS = frozenset({"argmax", "argmin", "log_softmax", "max", "mean", "min", "norm", "softmax"})
+
+
+def _goes_by_rows(module: Module, call: cst.Call) -> bool:
+    """Return whether a call makes something of each row by itself: ``logits.argmax(dim=1)``."""
+    if last_name(call.func) not in _BY_ROWS:
+        return False
+    dim = module.argument(call, "dim").node
+    number = module.value(dim).constant if dim is not None else None
+    return isinstance(number, int) and not isinstance(number, bool) and number != 0
 
 
 def _called(call: cst.Call, name: str | None) -> Verdict[Fate]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
-    _Spared = Callable[[Module, cst.Call], bool]
+    _Spared = Callable[[Module, cst.BaseExpression], bool]
 
 # --- places that wait ---------------------------------------------------------------------------------------
 
@@ -377,6 +377,9 @@ def _waits_in(module: Module, point: cst.CSTNode, end: cst.CSTNode | None, spare
     return any(order[part] < order[end] and part not in around for part in waits)
 
 
+_SPARED = (cst.Call, cst.Subscript)
+
+
 @remembered
 def _waits_of(module: Module, point: cst.CSTNode, spared: _Spared | None) -> list[cst.CSTNode]:
     """Return the expressions of a point of the flow that surely wait, in order, but for the ``spared`` ones.
@@ -389,7 +392,7 @@ def _waits_of(module: Module, point: cst.CSTNode, spared: _Spared | None) -> lis
     return [
         part
         for part in parts
-        if (_surely_waits(module, part) and not (isinstance(part, cst.Call) and spared(module, part)))
+        if (_surely_waits(module, part) and not (isinstance(part, _SPARED) and spared(module, part)))
         or (isinstance(part, cst.Call) and _returns_from_waiting(module, part, spared))
     ]
 

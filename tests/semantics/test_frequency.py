@@ -47,6 +47,25 @@ PROGRAMS = {
                     x = torch.sin(x)  #: torch.sin(x) => frequency=step
                 return x
     """,
+    "batches that a model goes through in several passes": """
+        import torch
+
+        def difference(guess, target):
+            return (guess - target).abs().mean()
+
+        @torch.no_grad()
+        def evaluate(model, dataloader, steps):
+            total = 0.0
+            for x, target in dataloader:
+                x, target = x.cuda(), target.cuda()
+                guesses = []
+                for _ in range(steps):
+                    x = model(x)
+                    guesses.append(x)
+                error = difference(torch.cat(guesses), target)
+                total += error.item()  #: error.item() => frequency=batch
+            return total
+    """,
     "what is made at the first step only": """
         import torch
 

@@ -355,7 +355,7 @@ PROGRAMS = {
                     use(30)  #: use(30) => throttled=yes
     """,
     "first, last and chosen iterations": """
-        def f(loader, model, milestones, warmup, total):
+        def f(loader, model, milestones, warmup, total, left):
             for step, batch in enumerate(loader):
                 model(batch)
                 if step == 0:
@@ -368,6 +368,9 @@ PROGRAMS = {
                     use(4)  #: use(4) => throttled=yes
                 if step in milestones:
                     use(5)  #: use(5) => throttled=yes
+                if step in left:
+                    left.remove(step)
+                    use(50)  #: use(50) => throttled=no
                 if step < 5:
                     use(6)  #: use(6) => throttled=yes
                 if step > warmup:

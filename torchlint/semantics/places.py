@@ -600,6 +600,12 @@ class Places(Part):
         """Return whether a hot place is one of steps or only of tensor operations."""
         return Heat.HOT if isinstance(hot.loop, FUNCTIONS) else self.heat(hot.loop)
 
+    def _reason_of(self, loop: Loop) -> Reason:
+        """Return why a loop is hot: where no model runs but in the loops in it, by the batches."""
+        work = self._work_of(loop)
+        inside = work.steps and work.reason.cause is Cause.COMPUTATION and self.over_loader(loop)
+        return Reason(Cause.BATCHES) if inside else work.reason
+
     @remembered
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         """Return the hot loop around ``node`` in its function, and the function if its callers matter."""
@@ -622,7 +628,7 @@ class Places(Part):
                     return None, None  # few steps come to it, however often there are steps
                 restricted = True
             elif heat is Heat.HOT and not (self._is_short(loop) and self._rarely_reached(loop, around)):
-                return Hot(loop, (), self._work_of(loop).reason), None
+                return Hot(loop, (), self._reason_of(loop)), None
             elif warm is None and not self._over_parameters(loop):
                 warm = Hot(loop, (), self._work_of(loop).reason)
         if self._rarely_reached(node, function or self.tree.root):

@@ -265,7 +265,21 @@ class Throttling(Part):
             return odd
         if self._asks_variable_for_debugging(left, right):
             return _DEBUGGING
-        return self._tied(left) if self._counts(left) and _is_collection(right) else None
+        scheduled = _is_collection(right) and not self._is_refilled(right)
+        return self._tied(left) if scheduled and self._counts(left) else None
+
+    def _is_refilled(self, collection: cst.BaseExpression) -> bool:
+        """Return whether a loop puts something into a collection that it asks, or takes it out: what it has
+        seen, or has still to see, is no schedule of steps.
+        """
+        name, loops = dotted_text(collection), self.module.flow.loops(collection)
+        return name is not None and any(
+            isinstance(call.func, cst.Attribute)
+            and dotted_text(call.func.value) == name
+            and any(self.tree.contains(loop, call) for loop in loops)
+            for method in _REFILLING
+            for call in self.tree.calls_by_name.get(method, ())
+        )
 
     def _equated(
         self, left: cst.BaseExpression, right: cst.BaseExpression, equal: bool, truth: bool
@@ -1356,6 +1370,9 @@ def _number(node: cst.BaseExpression | None) -> int:
     if isinstance(node, cst.Integer):
         return node.evaluated_value
     return int(node is not None and written_truth(node) is True)
+
+
+_REFILLING = ("add", "append", "discard", "remove")
 
 
 def _is_collection(node: cst.CSTNode) -> bool:

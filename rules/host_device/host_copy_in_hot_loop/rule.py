@@ -156,22 +156,30 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     needless = still_on_host(module, tensor)
     narrowed = None if needless or in_forward(hot) else narrowed_by(module, call)
     streamed = not needless and handed_to(module, call, streams)
-    purpose = not needless and (
+    written = not needless and (
         streamed
         or stored_by_writer(module, call)
         or shared_with_processes(module, call)
         or below_saving(module, call)
         or in_writer(module, call)
         or knows_of_waiting(module, call)
-        or leaves_torch(module, call, tensor, hot)
-        or computes_on_host(module, call)
         or leaves_process(module, call)
-        or reads_items(module, call)
-        or (narrowed is None and scored_elsewhere(module, call))
-        or handed_to(module, call, _uses_on_host)
         # A number can be written later, like that of ``item()``.
         or (handed_to(module, call, writes_out) and not becomes_number(module, call))
         or writes_results(module, hot)
+    )
+    # Whatever the host does with elements that are copied one by one, one copy of all would do.
+    elements = None if needless or written else gone_through(module, tensor)
+    purpose = written or (
+        not needless
+        and elements is None
+        and (
+            leaves_torch(module, call, tensor, hot)
+            or computes_on_host(module, call)
+            or reads_items(module, call)
+            or (narrowed is None and scored_elsewhere(module, call))
+            or handed_to(module, call, _uses_on_host)
+        )
     )
     fix = None if purpose or narrowed else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
@@ -182,13 +190,13 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not smaller and not (needless and phase(module, call) is not Phase.EVALUATION):
         if purpose:
             why = "the host needs the copy"
-        elif beside_staying_wait(module, call, hot):
+        elif elements is None and beside_staying_wait(module, call, hot):
             why = BESIDE
         elif not needless and keeps_results(module, call, hot):
             why = RESULTS
-        elif _is_of_interface(module, call, hot):
+        elif elements is None and _is_of_interface(module, call, hot):
             why = "what follows works in host memory"
-    items = gone_through(module, tensor) if not purpose and fix is None else None
+    items = elements if fix is None else None
     if needless:
         remedy = FROM_HOST
     elif narrowed and not purpose:

@@ -88,8 +88,8 @@ def item_in_hot_loop(call: cst.Call | cst.Subscript, module: Module) -> Iterator
 
     All reads of an iteration are reported, since the step waits until the last of them is gone. They are of
     low impact next to a synchronization that stays because the host needs its value at once, also in a
-    function that is called or in the caller, where a progress bar shows the number in every iteration, where
-    a forward pass only records it, and in functions that the loop of an evaluation calls for each batch.
+    function that is called or in the caller, where a progress bar of an evaluation shows the number, where a
+    forward pass only records it, and in functions that the loop of an evaluation calls for each batch.
     Elements of a tensor that are read one by one count wherever they stand: one copy would do for all.
 
     The finding is a note where the values are needed at once: actions for an environment in reinforcement

@@ -58,11 +58,14 @@ def _is_held(attribute: cst.Attribute) -> bool:
 
 
 def _changes(module: Module, attribute: cst.Attribute) -> bool:
-    """Return whether an attribute is set, or a method of it is called that is not said to read."""
+    """Return whether an attribute is set, or a method of it is called of whose result nothing becomes.
+
+    Who asks a dataset for samples, or to transform what it is given, wants what it returns.
+    """
     parent = module.tree.parent(attribute)
     if isinstance(parent, (cst.AssignTarget, cst.AugAssign)):
         return True
-    return module.tree.is_called(attribute) and not attribute.attr.value.startswith("get")
+    return isinstance(parent, cst.Call) and isinstance(module.tree.parent(parent), cst.Expr)
 
 
 @traced(Through.ITEMS | Through.RETURNS | Through.PARAMETERS)

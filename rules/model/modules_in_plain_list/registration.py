@@ -362,10 +362,12 @@ class _Attribute:
                 return any(self._keeps(part, ancestor.value) for part in parts)
             if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
                 return False
-            if isinstance(ancestor, cst.Attribute) or (
-                isinstance(ancestor, cst.Call) and child is ancestor.func
-            ):
-                # What a method of the module gives is another thing.
+            # What a method of the module gives is another thing, but ``values`` of a dict gives the modules.
+            if isinstance(ancestor, cst.Attribute) and ancestor.attr.value != "values":
+                return False
+            if isinstance(ancestor, cst.Call) and ancestor.func is node:
+                return False
+            if isinstance(ancestor, cst.CompFor) and child is not node:
                 return False
             child = ancestor
         return False
