@@ -192,7 +192,7 @@ def test_gains_are_ordered_by_the_larger_one() -> None:
 @pytest.mark.parametrize("rule", registry.catalogue().values(), ids=lambda rule: rule.code)
 def test_every_rule_has_the_worth_of_its_measurements(rule: Rule) -> None:
     if not rule.measured:
-        assert impact.worth(rule) is (Worth.UNMEASURED if rule.welcome else None)
+        assert impact.worth(rule) is None
         assert not effects.of(rule.code)
     else:
         assert impact.worth(rule) is impact.judged(effects.of(rule.code))

@@ -170,13 +170,8 @@ def gain(code: str) -> Gain:
 
 
 def worth(rule: Rule) -> Worth | None:
-    """Return what the advice of a rule is worth; None if it claims no gain.
-
-    What readers welcome is worth as much as a gain that nobody has measured.
-    """
-    if rule.measured:
-        return _worth(rule.code)
-    return Worth.UNMEASURED if rule.welcome else None
+    """Return what the advice of a rule is worth; None if it claims no gain."""
+    return _worth(rule.code) if rule.measured else None
 
 
 @cache
@@ -222,8 +217,6 @@ def explained(rule: Rule, found: Sequence[Effect]) -> str:
     worth, named = judged(found), rule.severity.value
     if rule.severity is Severity.ERROR:
         told = "high, as of all errors"
-    elif rule.welcome:
-        told = f"medium, since who read such {named}s in real code would have changed the line"
     elif not rule.measured:
         told = f"{UNCLAIMED[rule.severity].label}, as of all {named}s that claim no gain in speed or memory"
     elif worth is Worth.NOTHING:

@@ -212,7 +212,6 @@ def _remembered(document: Any, places: str) -> Known | None:
 def _written(rule: Rule) -> list[Any]:
     facts = [rule.code, rule.name, rule.severity.value, rule.fix, rule.mentions, rule.opt_in, rule.remedy]
     facts += [rule.follows, rule.measured, rule.configured, rule.advice, rule.lasting, rule.synchronizes]
-    facts += [rule.welcome]
     return [*facts, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
 
 
@@ -230,7 +229,6 @@ def _restored(
     advice: bool,
     lasting: bool,
     synchronizes: bool,
-    welcome: bool,
     function: str,
     module: str,
     page: str | None,
@@ -243,7 +241,6 @@ def _restored(
         advice=advice,
         lasting=lasting,
         synchronizes=synchronizes,
-        welcome=welcome,
     )
 
 

@@ -84,8 +84,7 @@ class Rule:
     about the program as a whole and not about a line: see `Diagnostic.advice`. ``lasting``: what it finds is
     set up once and is felt at every step, such as a loader, a layer or a switch, so that it does not matter
     how often the place runs. ``synchronizes``: what it finds makes the host wait for the device, which a
-    project may allow in some contexts. ``welcome``: it claims no gain, but who read such findings in real
-    code would have changed the line.
+    project may allow in some contexts.
     """
 
     code: str
@@ -104,7 +103,6 @@ class Rule:
     advice: bool = False
     lasting: bool = False
     synchronizes: bool = False
-    welcome: bool = False
 
     @property
     def has_folder(self) -> bool:
@@ -186,7 +184,6 @@ def rule(
     advice: bool = False,
     lasting: bool = False,
     synchronizes: bool = False,
-    welcome: bool = False,
 ) -> Callable[[Callable[[Any, Module], Iterator[Finding]]], Rule]:
     """Declare a generator function as a rule; the registry finds it by its type."""
 
@@ -199,7 +196,6 @@ def rule(
             advice=advice,
             lasting=lasting,
             synchronizes=synchronizes,
-            welcome=welcome,
         )
 
     return declare

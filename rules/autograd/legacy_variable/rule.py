@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix, Frequency
+from torchlint.diagnostics import Fix
 from torchlint.fixes import graded, remove_statement, replace
 from torchlint.rule import ERROR, NOTE, Finding, rule
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import dotted_text
-from torchlint.semantics.repetition import frequency
 from torchlint.semantics.values import MISSING, Graph, Kind
 
 from .identity import is_fresh, may_be_told_apart
@@ -31,7 +30,6 @@ _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
     severity=NOTE,
     fix="safe",
     measured=False,
-    welcome=True,
     on=(cst.Call, cst.Subscript, cst.Assign),
     mentions=("torch", "Variable|volatile|.data[0]"),
     remedy="Use the tensor itself, with `.detach()` if it may have an autograd graph",
@@ -43,8 +41,8 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
     The rule ignores a `Variable` of another library or of the file itself, annotations, and
     `isinstance(x, Variable)`.
 
-    A plain `Variable(x)` gets a note, which is of low impact where it runs only once. `volatile=True` is an
-    error where autograd is on, and so is `[0]` on a 0-dim tensor.
+    A plain `Variable(x)` gets a note. `volatile=True` is an error where autograd is on, and so is `[0]` on a
+    0-dim tensor.
 
     ## Why is this bad?
     `Variable(x)` returns a tensor. The call costs host time and hides that the result is detached from its
@@ -116,7 +114,6 @@ def _made(module: Module, call: cst.Call) -> Iterator[Finding]:
         f"`Variable` is obsolete since torch 0.4: it returns {told}",
         fix=_without(module, call),
         remedy=remedy or None,
-        slight="runs once" if frequency(module, call) is Frequency.ONCE else None,
     )
 
 
