@@ -132,16 +132,9 @@ def test_each_unchecked_twin_goes_on(name: str, twin: str) -> None:
     assert not waiting(twin) and any(twin in names for names in CALLED.values())
 
 
-def _of_algebra(name: str) -> bool:
-    """Whether a row is linear algebra that waits, and torch has nothing that does the same without a look."""
-    twins = {twin.rpartition(".")[2] for twin in results.UNCHECKED_TWINS}
-    return ROWS[name].kind == "linear algebra" and waited(name) and not CALLED[name] & twins
-
-
 # Why a wait goes unmentioned, with the rows that this holds for: every other one has to be found.
 UNMENTIONED = {
     "the algorithm waits, and there is no other to take its place": {
-        *(name for name in ROWS if _of_algebra(name)),
         *("torch.cov(x)", "torch.corrcoef(x)", "torch.istft(spectrum, 16, window=window)"),
         *("nn.AdaptiveLogSoftmaxWithLoss", "batch norm with momentum=None, which averages"),
         *("torch.nested.nested_tensor([x, x[:4]], layout=torch.jagged)", "TransformerEncoder, padded"),
@@ -159,7 +152,8 @@ UNMENTIONED = {
         *("lbfgs.step(closure)", "asgd.step()", "adafactor.step()"),
         *("scaled.step(sgd)", "scaler.step(sgd), not unscaled before", "scaled.state_dict()"),
     },
-    "it depends on sizes, on states or on types that a file does not show": {
+    "it depends on sizes, numbers, states or types that a file often does not show": {
+        *('L.matrix_norm(x, "nuc")', "L.matrix_norm(x, 2)", "L.norm(x, 2)", "L.matrix_power(x, -1)"),
         *("torch.isin(i, i)", "torch.sparse_coo_tensor(i[None], v, (64,)).coalesce()", "x.sum(n - 3)"),
         *("[0] * n (a list)", '"-" * n', "scalars == [e + 0 for e in scalars]", "v[i[0]]"),
         *("v.index_put_((m,), w)", "v.index_put((m,), w)"),
