@@ -168,22 +168,21 @@ class Members(EvaluatorPart):
             result = result._replace(constant=MISSING, literal=False)
         elif base.kind in _INSTANCES and isinstance(base.definition, cst.ClassDef):
             # What the class has, or its constructor sets, an heir or whoever holds the object may replace.
-            made, kind = base.definition, without_constants(result)
-            if kind != result and (
-                (base.origin is None and self.parameters.has_other_users(made))
-                or self.parameters.is_replaced(made, attr, container=result.kind in _CONTAINERS)
+            made, kind = base.definition, without_constants(result, texts=True)
+            if kind != result and self.parameters.is_replaced(
+                made, attr, container=result.kind in _CONTAINERS
             ):
                 result = kind
+            elif kind != result and base.origin is None and self.parameters.has_other_users(made):
+                result = without_constants(result)
         elif base.kind is Kind.CLASS and isinstance(base.definition, cst.ClassDef):
-            kind = without_constants(result)
+            made, kind = base.definition, without_constants(result, texts=True)
             named = self._names_class(node.value)
-            others = (result.kind is Kind.BOOL or not named) and self.parameters.has_other_users(
-                base.definition
-            )
             changed = self.parameters.is_given if named else self.parameters.is_replaced
-            holds = result.kind in _CONTAINERS
-            if kind != result and (others or changed(base.definition, attr, container=holds)):
+            if kind != result and changed(made, attr, container=result.kind in _CONTAINERS):
                 result = kind
+            elif kind != result and (result.kind is Kind.BOOL or not named):
+                result = without_constants(result) if self.parameters.has_other_users(made) else result
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
             later = self.clues.by_name(attr, node)

@@ -38,6 +38,8 @@ from torchlint.semantics.values import (
     without_constants,
 )
 
+_PASSING_ON = frozenset({"builtins", "functools", "contextlib", "abc", "typing", "torch"})
+"""Libraries whose decorators pass on the arguments that they get."""
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _PLAIN = frozenset({Kind.BOOL, Kind.NUMBER, Kind.STRING})
 # The hooks of a LightningModule that get a batch; the trainer moves it and sets the grad mode.
@@ -180,7 +182,9 @@ class Parameters(EvaluatorPart):
         if declared is not None and declared.host and self._called_variously(function) and not named:
             return declared
         passed = self._passed(function, binding.name, param)
-        if passed is not None and self.has_other_users(self.classes.owner(function) or function):
+        if passed is not None and (
+            self.has_other_users(self.classes.owner(function) or function) or self._is_wrapped(function)
+        ):
             passed = without_constants(passed)
         agreed = self._agreed(declared, passed, named)
         if agreed is not None:
@@ -265,6 +269,15 @@ class Parameters(EvaluatorPart):
             for home in self.in_sight(words)
             for store in home.names.stores(attr, container=container)
             if not store.plain or home.classes.instance_class(store.owner) is None
+        )
+
+    def _is_wrapped(self, function: Function) -> bool:
+        """Return whether a decorator may pass a function other arguments than those that callers write."""
+        decorators = function.decorators if isinstance(function, cst.FunctionDef) else ()
+        return any(
+            (self.names.qualified(made.func if isinstance(made, cst.Call) else made) or "").partition(".")[0]
+            not in _PASSING_ON
+            for made in (each.decorator for each in decorators)
         )
 
     @remembered

@@ -475,8 +475,9 @@ def field(value: Value, key: object) -> Value | None:
     return next((held for name, held in value.fields if name == key), None)
 
 
-def without_constants(value: Value) -> Value:
-    """Return a value of which, and of whose items, the kind is known but not which one it is.
+def without_constants(value: Value, *, texts: bool = False) -> Value:
+    """Return a value of which, and of whose items, the kind is known but not which one it is,
+    unless it is a text; with ``texts`` not of those either.
 
     Of an object its class is known then, and not the call that made it, which says what it holds.
     """
@@ -486,10 +487,12 @@ def without_constants(value: Value) -> Value:
         return value
     return value._replace(
         origin=None if made else value.origin,
-        constant=value.constant if value.kind is Kind.STRING else MISSING,
-        item=None if value.item is None else without_constants(value.item),
-        elements=None if value.elements is None else tuple(map(without_constants, value.elements)),
-        fields=tuple((name, without_constants(held)) for name, held in value.fields),
+        constant=value.constant if value.kind is Kind.STRING and not texts else MISSING,
+        item=None if value.item is None else without_constants(value.item, texts=texts),
+        elements=None
+        if value.elements is None
+        else tuple(without_constants(element, texts=texts) for element in value.elements),
+        fields=tuple((name, without_constants(held, texts=texts)) for name, held in value.fields),
     )
 
 
