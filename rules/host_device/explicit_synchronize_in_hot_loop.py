@@ -167,7 +167,9 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     """Return whether the wait serves a measurement of something that is no training."""
     around = [module.function(place) for place in (call, *hot.path)]
     names = [function.name.value for function in around if isinstance(function, cst.FunctionDef)]
-    if any(has(name, Role.MEASUREMENT) for name in names) or _measures_next(module, call):
+    if any(has(name, Role.MEASUREMENT) for name in names):
+        return True
+    if any(_measures_next(module.home(place), place) for place in (call, *hot.path)):
         return True
     if isinstance(hot.loop, cst.For) and has(module.source(hot.loop.iter), Role.MEASUREMENT):
         return True
@@ -187,7 +189,7 @@ def _is_timed_from(module: Module, place: cst.CSTNode, hot: Hot) -> bool:
     return bool(read) and (order[read[-1]] > order[place] or module.tree.holds(hot.loop, read))
 
 
-def _measures_next(module: Module, call: cst.Call) -> bool:
+def _measures_next(module: Module, call: cst.BaseExpression) -> bool:
     """Return whether the memory is read right behind the wait, or the host sleeps to play a slow program."""
     loop = next(iter(module.flow.statement_loops(call)), None)
     # ``if device.type == "cuda": torch.cuda.synchronize()``
