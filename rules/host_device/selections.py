@@ -147,7 +147,7 @@ def is_mask_of_nodes(module: Module, mask: cst.BaseExpression) -> bool:
     return module.mentions(*MASKS_OF_NODES) and every(_is_mask_of_nodes(module, mask))
 
 
-@traced(Through.PARAMETERS | Through.OPERANDS)
+@traced(Through.PARAMETERS | Through.OPERANDS | Through.ITEMS)
 def _is_mask_of_nodes(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
     match node:
         case cst.Attribute(value=owner, attr=cst.Name(name)):
@@ -155,7 +155,8 @@ def _is_mask_of_nodes(module: Module, node: cst.CSTNode, path: Path) -> bool | l
         case cst.Subscript(
             value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))]
         ):
-            return key.raw_value in MASKS_OF_NODES and _is_whole(module, owner)
+            graph = owner.value if isinstance(owner, cst.Attribute) else owner
+            return key.raw_value in MASKS_OF_NODES and _is_whole(module, graph)
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in _KEEPING:
             return onward(owner, path=path)
         case cst.Call():

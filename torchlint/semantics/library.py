@@ -753,7 +753,9 @@ class Library:
             return base  # sent to a device, it is what it was
         if attr in results.MOVES_TO_ACCELERATOR or (attr == "to" and node.args):
             device = Device.ACCELERATOR if attr != "to" else self.device_argument(node)
-            if base.kind is Kind.UNKNOWN and device is Device.ACCELERATOR and _is_mask_of_nodes(method.value):
+            stands_in_graph = base.kind is Kind.UNKNOWN and not isinstance(method.value, cst.Name)
+            masks = stands_in_graph and last_name(method.value) in results.MASKS_OF_NODES
+            if masks and device is Device.ACCELERATOR:
                 return Value(Kind.TENSOR, device=device, dtype="torch.bool")
             return UNKNOWN._replace(device=device)
         if attr == "cpu" and not node.args:
@@ -1195,16 +1197,6 @@ def _beside_host_target(criterion: str, args: Sequence[Value]) -> bool:
     if "ctc" in criterion.lower() or len(args) < 2 or args[0].device is not Device.UNKNOWN:
         return False
     return args[1].kind is Kind.TENSOR and args[1].device is Device.CPU
-
-
-def _is_mask_of_nodes(node: cst.BaseExpression) -> bool:
-    """Return whether it is ``data.train_mask`` or ``graph.ndata["train_mask"]``."""
-    match node:
-        case cst.Attribute(attr=cst.Name(name)):
-            return name in results.MASKS_OF_NODES
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))]):
-            return key.raw_value in results.MASKS_OF_NODES
-    return False
 
 
 def _cast(memory: Memory) -> Memory:
