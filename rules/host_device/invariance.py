@@ -23,6 +23,7 @@ from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Graph, Kind
 from torchlint.syntax import alike
 
+from .selections import is_mask_of_nodes, is_pattern
 from .waits import waiting_place
 
 if TYPE_CHECKING:
@@ -168,6 +169,15 @@ def _may_come_between(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
         return True
     outermost = [hot.loop, *module.flow.statement_loops(hot.loop)][-1]
     return module.tree.contains(outermost, node)
+
+
+def never_changes(module: Module, mask: cst.BaseExpression) -> bool:
+    """Return whether a mask is the same in every step: it depends on sizes alone, a constructor has made it,
+    or it says which nodes of a graph belong to a split.
+    """
+    if is_pattern(module, mask) or is_mask_of_nodes(module, mask):
+        return True
+    return isinstance(mask, cst.Attribute) and set_up_once(module, mask)
 
 
 def set_up_once(module: Module, attribute: cst.Attribute) -> bool:

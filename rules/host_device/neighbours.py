@@ -22,6 +22,7 @@ from torchlint.semantics.synchronisation import (
 from torchlint.semantics.usage import feeds_host_engine, handed_to
 
 from .destinations import steps_environment, writes_out
+from .invariance import never_changes
 from .needs import Need, needed_on_host
 from .purpose import keeps_results, reads_items
 from .remedies import packs_sequences
@@ -109,8 +110,16 @@ def _could_be_later(module: Module, wait: cst.BaseExpression) -> bool:
     which nothing in the same iteration needs on the host, or a selection that is not the result.
     """
     if isinstance(wait, cst.Subscript):
-        return mask_of(module, wait) is not None and Fate.KEPT not in fates(module, wait)
+        return mask_of(module, wait) is not None and not _is_result(module, wait)
     return isinstance(wait, cst.Call) and _reads_what_could_be_later(module, wait)
+
+
+def _is_result(module: Module, selected: cst.Subscript) -> bool:
+    """Return whether a mask selects what is wanted itself, by other places in each step."""
+    mask = mask_of(module, selected)
+    if mask is None or Fate.KEPT not in fates(module, selected):
+        return False
+    return not never_changes(module, mask)
 
 
 def _reads_what_could_be_later(module: Module, call: cst.Call) -> bool:
@@ -189,7 +198,7 @@ def _needs_wait(module: Module, part: cst.CSTNode) -> bool:
         return True
     for each in module.tree.descendants(part):
         if isinstance(each, cst.Subscript):
-            if mask_of(module, each) is not None and Fate.KEPT in fates(module, each):
+            if _is_result(module, each):
                 return True
         elif isinstance(each, cst.Call):
             if conversion(module, each) is not None or host_copy(module, each) is not None:

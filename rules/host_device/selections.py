@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.api.results import ELEMENTWISE
+from torchlint.semantics.api.results import ELEMENTWISE, MASKS_OF_NODES
 from torchlint.semantics.dimensions import has_no_dimension, rank
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import on_device
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sharing import writes_to
 from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, is_target, sinks
 from torchlint.semantics.sources import Path, Source, Through, every, onward, traced
@@ -139,6 +140,38 @@ def is_pattern(module: Module, mask: cst.BaseExpression) -> bool:
     it selects the same in every step.
     """
     return every(_is_pattern(module, mask))
+
+
+def is_mask_of_nodes(module: Module, mask: cst.BaseExpression) -> bool:
+    """Return whether a mask says which nodes of the only graph belong to a split: `data.train_mask`."""
+    return module.mentions(*MASKS_OF_NODES) and every(_is_mask_of_nodes(module, mask))
+
+
+@traced(Through.PARAMETERS | Through.OPERANDS | Through.ITEMS)
+def _is_mask_of_nodes(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    match node:
+        case cst.Attribute(value=owner, attr=cst.Name(name)):
+            return name in MASKS_OF_NODES and _is_whole(module, owner)
+        case cst.Subscript(
+            value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))]
+        ):
+            graph = owner.value if isinstance(owner, cst.Attribute) else owner
+            return key.raw_value in MASKS_OF_NODES and _is_whole(module, graph)
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in _KEEPING:
+            return onward(owner, path=path)
+        case cst.Call():
+            return False
+    return None
+
+
+def _is_whole(module: Module, graph: cst.BaseExpression) -> bool:
+    """Return whether it is no part of a graph that a loader draws."""
+    if module.value(graph).kind is Kind.BATCH:
+        return False
+    looped = isinstance(graph, cst.Name) and any(
+        each.kind is BindingKind.LOOP for each in module.bindings(graph)
+    )
+    return not looped
 
 
 @traced(Through.OPERANDS)

@@ -11,6 +11,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchlint.semantics.api.results import MASKS_OF_NODES
 from torchlint.semantics.callgraph import CallGraph
 from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.clues import Clues
@@ -405,6 +406,8 @@ class Containers(EvaluatorPart):
         held = self.element(base, position)
         if base.kind is Kind.LIST and held.device is Device.CPU:
             return self._held_or_stored(held, node)
+        if base.kind is Kind.BATCH and held.kind is Kind.TENSOR and last_name(node) in MASKS_OF_NODES:
+            return held._replace(dtype="torch.bool")
         return held
 
     def _is_hyperparameter(self, node: cst.Subscript) -> bool:

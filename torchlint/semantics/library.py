@@ -769,10 +769,13 @@ class Library:
             return self.method_call(TENSOR.on(base.device), attr, node)
         if attr in ("cuda", "to") and base.kind is Kind.OBJECT and runs_elsewhere(base.cls or ""):
             return base  # sent to a device, it is what it was
-        if attr in results.MOVES_TO_ACCELERATOR:
-            return UNKNOWN._replace(device=Device.ACCELERATOR)
-        if attr == "to" and node.args:
-            return UNKNOWN._replace(device=self.device_argument(node))
+        if attr in results.MOVES_TO_ACCELERATOR or (attr == "to" and node.args):
+            device = Device.ACCELERATOR if attr != "to" else self.device_argument(node)
+            stands_in_graph = base.kind is Kind.UNKNOWN and not isinstance(method.value, cst.Name)
+            masks = stands_in_graph and last_name(method.value) in results.MASKS_OF_NODES
+            if masks and device is Device.ACCELERATOR:
+                return Value(Kind.TENSOR, device=device, dtype="torch.bool")
+            return UNKNOWN._replace(device=device)
         if attr == "cpu" and not node.args:
             return UNKNOWN._replace(device=Device.CPU)
         if attr == "eval" and not node.args:

@@ -276,6 +276,8 @@ class Members(EvaluatorPart):
             joined = join(self.attribute(one, attr, node) for one in having or base.each)
             inherited = joined.kind is Kind.FUNCTION and (joined.cls or "").startswith(".")
             return joined._replace(receiver=base) if inherited else joined
+        if attr in results.FEATURES_OF_GRAPHS and base.device is Device.ACCELERATOR:
+            return Value(Kind.BATCH, device=base.device, graph=Graph.DETACHED)
         match base.kind:
             case Kind.TENSOR | Kind.BATCH if attr == "device":
                 return Value(Kind.DEVICE, device=base.device)

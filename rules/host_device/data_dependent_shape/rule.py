@@ -23,7 +23,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import SHAPE_WAITS, indexed_by_number, mask_of, shape_wait
 from torchlint.semantics.values import Device, Kind
 
-from ..invariance import set_up_once
+from ..invariance import never_changes
 from ..neighbours import beside_staying_wait
 from ..numbers import gone_through
 from ..remedies import SAME_INPUT, SAME_MASK, as_spelt, inline, tight
@@ -34,7 +34,6 @@ from ..selections import (
     fates,
     guards,
     has_rows,
-    is_pattern,
     looped_over,
     selected_by_another,
 )
@@ -169,7 +168,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         found = fates(module, node)
         remedy = as_spelt(module, node, _unselected(module, node, found))
         little = _little(module, node, found)
-        if Fate.KEPT in found and _never_changes(module, mask):
+        if (Fate.KEPT in found or Fate.SUMMED in found) and never_changes(module, mask):
             remedy, little = _SAME_PLACES, None
         little = row or little or beside or unspared(module, hot, remedy)
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy, slight=little)
@@ -179,7 +178,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         remedy = _chosen(module, node, "…")
         if selected_by_another(module, node, assigned):
             chosen, remedy = True, _scattered(module, node, assigned)
-        elif _never_changes(module, mask):
+        elif never_changes(module, mask):
             remedy = _SAME_PLACES
         elif has_rows(module, node, assigned):
             remedy = _scattered(module, node, assigned)
@@ -205,13 +204,6 @@ def _waits(node: cst.Call | cst.Subscript) -> str:
 _SAME_PLACES = (
     "The mask never changes: compute its indices once, with `.nonzero(as_tuple=True)`, and index with them"
 )
-
-
-def _never_changes(module: Module, mask: cst.BaseExpression) -> bool:
-    """Return whether a mask is the same in every step: it depends on sizes alone,
-    or a constructor has made it.
-    """
-    return is_pattern(module, mask) or (isinstance(mask, cst.Attribute) and set_up_once(module, mask))
 
 
 def _stands_in_row(module: Module, node: cst.Call | cst.Subscript) -> bool:

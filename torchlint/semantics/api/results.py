@@ -295,6 +295,9 @@ BATCH_ATTRIBUTES: Mapping[str, Result] = _listed("""
 MASKS_OF_NODES: Final = frozenset({"test_mask", "train_mask", "val_mask"})
 """Attributes of the graphs of torch_geometric that say which nodes belong to a split: booleans."""
 
+FEATURES_OF_GRAPHS: Final = frozenset({"dstdata", "edata", "ndata", "srcdata"})
+"""Attributes of the graphs of dgl that hold tensors by their names, where the graph is."""
+
 DETACHED_ATTRIBUTES: Final = frozenset({"data", "grad"})
 """Attributes of a tensor that are tensors outside its graph (``grad`` unless it was made with
 ``create_graph=True``)."""
