@@ -604,7 +604,7 @@ class Inference:
         match binding.kind:
             case BindingKind.ASSIGN | BindingKind.WALRUS:
                 value = self._assigned(binding)
-                kind = without_constants(value, texts=True)
+                kind = without_constants(value, replaced=True)
                 return kind if kind != value and self.is_set_elsewhere(binding) else value
             case BindingKind.AUGMENT if binding.value is not None:
                 return self.library.operate(self.value(binding.node), self.value(binding.value), binding.node)

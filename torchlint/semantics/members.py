@@ -168,7 +168,7 @@ class Members(EvaluatorPart):
             result = result._replace(constant=MISSING, literal=False)
         elif base.kind in _INSTANCES and isinstance(base.definition, cst.ClassDef):
             # What the class has, or its constructor sets, an heir or whoever holds the object may replace.
-            made, kind = base.definition, without_constants(result, texts=True)
+            made, kind = base.definition, without_constants(result, replaced=True)
             if kind != result and self.parameters.is_replaced(
                 made, attr, container=result.kind in _CONTAINERS
             ):
@@ -176,7 +176,7 @@ class Members(EvaluatorPart):
             elif kind != result and base.origin is None and self.parameters.has_other_users(made):
                 result = without_constants(result)
         elif base.kind is Kind.CLASS and isinstance(base.definition, cst.ClassDef):
-            made, kind = base.definition, without_constants(result, texts=True)
+            made, kind = base.definition, without_constants(result, replaced=True)
             named = self._names_class(node.value)
             changed = self.parameters.is_given if named else self.parameters.is_replaced
             if kind != result and changed(made, attr, container=result.kind in _CONTAINERS):

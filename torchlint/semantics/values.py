@@ -475,24 +475,23 @@ def field(value: Value, key: object) -> Value | None:
     return next((held for name, held in value.fields if name == key), None)
 
 
-def without_constants(value: Value, *, texts: bool = False) -> Value:
-    """Return a value of which, and of whose items, the kind is known but not which one it is,
-    unless it is a text; with ``texts`` not of those either.
+def without_constants(value: Value, *, replaced: bool = False) -> Value:
+    """Return a value of which, and of whose items, the kind is known but not which one it is.
 
-    Of an object its class is known then, and not the call that made it, which says what it holds.
+    A text stays, as does the call that made an object, unless the value is known to be ``replaced``.
     """
     plain = value.constant is MISSING and value.item is None and not value.elements and not value.fields
-    made = value.kind is Kind.OBJECT and value.origin is not None
+    made = replaced and value.kind is Kind.OBJECT and value.origin is not None
     if (plain and not made) or value is BOTTOM:
         return value
     return value._replace(
         origin=None if made else value.origin,
-        constant=value.constant if value.kind is Kind.STRING and not texts else MISSING,
-        item=None if value.item is None else without_constants(value.item, texts=texts),
+        constant=value.constant if value.kind is Kind.STRING and not replaced else MISSING,
+        item=None if value.item is None else without_constants(value.item, replaced=replaced),
         elements=None
         if value.elements is None
-        else tuple(without_constants(element, texts=texts) for element in value.elements),
-        fields=tuple((name, without_constants(held, texts=texts)) for name, held in value.fields),
+        else tuple(without_constants(element, replaced=replaced) for element in value.elements),
+        fields=tuple((name, without_constants(held, replaced=replaced)) for name, held in value.fields),
     )
 
 
