@@ -159,7 +159,14 @@ class Value(NamedTuple):
         """The value with each of its alternatives; only itself if there are none."""
         if not self.alternatives:
             return [self]
-        return [self._replace(definition=one, alternatives=frozenset()) for one in self.alternatives]
+        if self.among is None:
+            return [self._replace(definition=one, alternatives=frozenset()) for one in self.alternatives]
+        # Functions, and classes or their instances: by what each of them is.
+        (other,) = self.among - {Kind.FUNCTION}
+        return [
+            Value(other if isinstance(one, cst.ClassDef) else Kind.FUNCTION, definition=one)
+            for one in self.alternatives
+        ]
 
     @property
     def known(self) -> bool:
@@ -332,7 +339,11 @@ def _join_two(a: Value, b: Value) -> Value:
     kind = _join_kinds(a, b)
     if kind is Kind.UNKNOWN:
         kinds = _kinds(a) | _kinds(b)
-        return UNKNOWN if kinds == _OPEN else UNKNOWN._replace(among=kinds)
+        if kinds == _OPEN:
+            return UNKNOWN
+        others = kinds - {Kind.FUNCTION}
+        told_apart = len(others) == 1 < len(kinds) and others < _DEFINED
+        return UNKNOWN._replace(among=kinds, alternatives=_alternatives(a, b) if told_apart else frozenset())
     tensors = [v for v in (a, b) if v.tensorlike] or [a, b]
     elements: tuple[Value, ...] | None = None
     if a.elements is not None and b.elements is not None and len(a.elements) == len(b.elements):
