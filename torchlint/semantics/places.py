@@ -785,6 +785,11 @@ class Places(Part):
             for _, outer in (self._hot_here(place),)
         )
 
+    def _runs_in_sight(self, holder: cst.ClassDef) -> bool:
+        """Return whether a class is a module whose pass is in sight, and not that of a base elsewhere."""
+        info = self.module.classes.info(holder)
+        return info.kind is not Kind.OBJECT and not (info.opaque and info.method("forward") is None)
+
     @remembered
     def _is_offered(self, function: Function) -> bool:
         """Return whether a function is there for code out of sight to call with tensors: nothing in sight
@@ -803,9 +808,7 @@ class Places(Part):
             return False
         holder = self.module.classes.owner(function)
         if work.heat is Heat.HOT and (
-            holder is None
-            or self.module.classes.info(holder).kind is not Kind.OBJECT
-            or any(self._run_from(function, False))
+            holder is None or self._runs_in_sight(holder) or any(self._run_from(function, False))
         ):
             return False  # a loss runs parts of its own
         if self.main_guarded(function.body) or self.module.inference.callgraph.references(function):
