@@ -64,7 +64,8 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
 
     Without hooks both compute the same. The fix is unsafe where a file of the program registers hooks, uses
     features that rely on them or `torch.fx`, where the class of the module is not in the file and may define
-    its own `__call__`, and where callers pass the object without saying of which class it is.
+    its own `__call__` or is replaced by another, and where callers pass the object without saying of which
+    class it is.
 
     ## References
 
@@ -89,7 +90,7 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
 
 def _fix(module: Module, call: cst.Call, found: Bypass) -> Fix | None:
     risk = None
-    if not found.plain:
+    if not found.plain or _is_replaced(module, found.receiver):
         risk = "the class may define a `__call__` of its own"
     elif passed_by_others(module, found.receiver, promised=True):
         risk = "callers may pass an object that has a `forward` and cannot be called"
@@ -97,6 +98,18 @@ def _fix(module: Module, call: cst.Call, found: Bypass) -> Fix | None:
         risk = "the hooks of the module run from then on"
     code = module.source(found.receiver)
     return graded(module, "Call the module", replace(module, call.func, code), risk=risk)
+
+
+def _is_replaced(module: Module, receiver: cst.BaseExpression) -> bool:
+    """Return whether the program puts another class in the place of that of a module:
+    ``nets.Head = Fast``.
+    """
+    made = module.value(receiver).definition
+    if not isinstance(made, cst.ClassDef):
+        return False
+    home = module.link.home(made) if module.link is not None else module
+    binding = home.names.by_node.get(made)
+    return binding is not None and bool(home.inference.is_set_elsewhere(binding))
 
 
 def _has_hooks(module: Module) -> bool:
