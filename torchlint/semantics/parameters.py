@@ -267,8 +267,16 @@ class Parameters(EvaluatorPart):
         return any(
             home._may_be_of(store, family)
             for home in self.in_sight(words)
-            for store in home.names.stores(attr, container=container)
-            if not store.plain or home.classes.instance_class(store.owner) is None
+            for store in home._stores_from_outside(attr, container)
+        )
+
+    @remembered
+    def _stores_from_outside(self, attr: str, container: bool) -> tuple[Store, ...]:
+        """Return what may set an attribute, but for the methods of classes that set their own."""
+        return tuple(
+            store
+            for store in self.names.stores(attr, container=container)
+            if not store.plain or self.classes.instance_class(store.owner) is None
         )
 
     def _is_wrapped(self, function: Function) -> bool:
