@@ -433,21 +433,20 @@ def _bounds_sequences(module: Module, call: cst.Call) -> bool:
     """Return whether a number is the length of the longest of packed sequences, by the name that
     FlashAttention has for it: ``max_seqlen_q``.
     """
-    node: cst.CSTNode = call
-    for outer in module.tree.ancestors(call):
-        match outer:
-            case cst.Arg(keyword=cst.Name(value=name)):
-                return name.startswith(_LONGEST)
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
-                return name.startswith(_LONGEST)
-            case cst.IfExp() if outer.test is node:
-                return False
-            case cst.Call() if outer is not call and module.qualified(outer.func) != "builtins.int":
-                return False
-            case cst.Arg() | cst.Call() | cst.IfExp():
-                node = outer
-            case _:
-                return False
+    return True in verdicts(module, call, _is_longest)
+
+
+def _is_longest(module: Module, use: Use) -> Verdict[bool]:
+    match use.kind:
+        case UseKind.CHOICE:
+            return ONWARD
+        case UseKind.ARGUMENT if module.qualified(use.call.func) == "builtins.int":
+            return Standing(use.call)
+        case UseKind.ARGUMENT:
+            keyword = use.argument.keyword
+            return keyword is not None and keyword.value.startswith(_LONGEST)
+        case UseKind.ASSIGNED:
+            return isinstance(use.by, cst.Name) and use.by.value.startswith(_LONGEST)
     return False
 
 

@@ -367,8 +367,6 @@ class _Attribute:
                 return False
             if isinstance(ancestor, cst.Call) and ancestor.func is node:
                 return False
-            if isinstance(ancestor, cst.CompFor) and child is not node:
-                return False
             child = ancestor
         return False
 
