@@ -29,6 +29,7 @@ _RANDOM = re.compile(
     r"|bernoulli|rand_like|randn_like|default_rng|randrange|normal_|uniform_|random_|permutation|getrandbits)$"
 )
 
+_READS_OTHERS = frozenset({"cv2.imread", "h5py.File", "numpy.load", "PIL.Image.open", "torch.load"})
 _READS_TABLE = re.compile(r"(pandas|polars)\.read_\w+|numpy\.(loadtxt|genfromtxt)")
 
 # What such functions are called after has to do with which items are whose.
@@ -171,14 +172,10 @@ class Datasets(Part):
         definition = self._class_of(node)
         if definition is None or not self._class_rows_only(definition):
             return False
-        homes = {self.module, self.module.home(definition)}
-        return any(
-            _READS_TABLE.fullmatch(home.qualified(call.func) or "")
-            for home in homes
-            for name, calls in home.tree.calls_by_name.items()
-            if name.startswith(("read_", "loadtxt", "genfromtxt"))
-            for call in calls
-        )
+        home = self.module.home(definition)
+        read = [home.qualified(call.func) or "" for call in home.tree.nodes_within(definition, cst.Call)]
+        # What is loaded beside the table may be pictures, of which the table has the names.
+        return any(map(_READS_TABLE.fullmatch, read)) and _READS_OTHERS.isdisjoint(read)
 
     @traced(Through.RETURNS)
     def _tokenized(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:

@@ -135,6 +135,7 @@ def test_each_unchecked_twin_goes_on(name: str, twin: str) -> None:
 # Why a wait goes unmentioned, with the rows that this holds for: every other one has to be found.
 UNMENTIONED = {
     "the algorithm waits, and there is no other to take its place": {
+        "L.ldl_factor_ex(spd)",
         *("torch.cov(x)", "torch.corrcoef(x)", "torch.istft(spectrum, 16, window=window)"),
         *("nn.AdaptiveLogSoftmaxWithLoss", "batch norm with momentum=None, which averages"),
         *("torch.nested.nested_tensor([x, x[:4]], layout=torch.jagged)", "TransformerEncoder, padded"),

@@ -285,8 +285,9 @@ class Classes:
                 case cst.Assign(targets=[cst.AssignTarget(cst.Attribute())], value=cst.Call(func=func)):
                     if self.names.qualified(func) == "torch.nn.Parameter":
                         return True
-                case cst.Call(func=cst.Attribute(value=cst.Name("self"), attr=cst.Name("register_buffer"))):
-                    return True
+                case cst.Call(func=cst.Attribute(value=cst.Name(owner), attr=cst.Name("register_buffer"))):
+                    if owner == self.self_name(init):
+                        return True
         return False
 
     def _calls_base(self, methods: dict[str, cst.FunctionDef]) -> bool:

@@ -295,7 +295,7 @@ class Clues:
     def is_negated(self, index: cst.BaseExpression) -> bool:
         """Return whether an index of which nothing is known is a mask, as ``~`` is applied to it.
 
-        Of numbers, which count from the end then, nobody writes it so.
+        ``~`` of an integer index counts from the end, but is not written for that.
         """
         named = index
         if isinstance(index, cst.UnaryOperation) and isinstance(index.operator, cst.BitInvert):

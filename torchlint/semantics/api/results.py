@@ -479,7 +479,7 @@ LEGACY_CONSTRUCTORS: Mapping[str, str] = {
 make the tensor on the current CUDA device. ``torch.Tensor`` itself has the default dtype."""
 
 HOST_TYPES: Final = frozenset({*LEGACY_CONSTRUCTORS, "torch.Tensor"})
-"""What ``x.type(…)`` makes a tensor of the host for, unless another default type is set."""
+"""Types for which ``x.type(…)`` gives a tensor on the CPU; ``torch.Tensor`` only by default."""
 
 HOST_FACTORIES: Final = frozenset(
     _words(
@@ -872,7 +872,7 @@ NUMPY_TYPES: Final = frozenset(
 )
 """Types of NumPy's numbers, which make a number of a number and an array of an array."""
 
-_NUMPY: dict[str, Result] = _listed("""
+_NUMPY: dict[str, Result] = {"where": Depends("x", 1, given="ndarray", absent="ndarrays")} | _listed("""
     ndarray: arange array asarray ascontiguousarray asanyarray append argsort argwhere array_split
         atleast_1d atleast_2d atleast_3d bincount block broadcast_to column_stack concatenate copy
         cumprod cumsum diag diff dstack empty empty_like expand_dims eye fft.fft flip fliplr flipud
@@ -883,7 +883,7 @@ _NUMPY: dict[str, Result] = _listed("""
         random.normal random.uniform random.randint random.random random.random_sample
         random.standard_normal
     ndarrays: diag_indices diag_indices_from mask_indices nonzero tril_indices tril_indices_from triu_indices
-        triu_indices_from unravel_index
+        triu_indices_from
     bool: allclose array_equal iscomplexobj isscalar issubdtype bool_
     number: ndim size
     none: save savez savez_compressed savetxt random.seed random.shuffle set_printoptions seterr
@@ -894,7 +894,6 @@ _NUMPY: dict[str, Result] = _listed("""
     object: dtype
     string: array2string
 """)
-_NUMPY["where"] = Depends("x", 1, given="ndarray", absent="ndarrays")
 _RANDOM: dict[str, Result] = _listed("""
     number: random uniform randint randrange gauss normalvariate betavariate triangular getrandbits
         expovariate
@@ -1159,8 +1158,8 @@ FUNCTION_SYNCS: Mapping[str, Sync] = {
     torch.linalg.cholesky torch.linalg.eig torch.linalg.eigh torch.linalg.eigvals
     torch.linalg.eigvalsh torch.linalg.inv torch.linalg.lstsq torch.linalg.pinv torch.linalg.solve
     torch.linalg.svd torch.linalg.svdvals torch.inverse torch.cholesky torch.svd torch.linalg.cond
-    torch.linalg.ldl_factor torch.linalg.ldl_factor_ex torch.linalg.lu_factor torch.linalg.matrix_exp
-    torch.linalg.matrix_rank torch.linalg.tensorinv torch.lobpcg torch.matrix_exp torch.pca_lowrank
+    torch.linalg.ldl_factor torch.linalg.lu_factor torch.linalg.matrix_exp torch.linalg.matrix_rank
+    torch.linalg.tensorinv torch.lobpcg torch.matrix_exp torch.pca_lowrank
     torch.pinverse torch.svd_lowrank
 """),
         _CHECKS,
