@@ -58,9 +58,9 @@ def _is_held(attribute: cst.Attribute) -> bool:
 
 
 def _changes(module: Module, attribute: cst.Attribute) -> bool:
-    """Return whether an attribute is set, or a method of it is called of whose result nothing becomes.
+    """Return whether an attribute is set, or called as a method whose result is discarded.
 
-    Who asks a dataset for samples, or to transform what it is given, wants what it returns.
+    A method that returns samples, or transforms what it is given, is called for its result.
     """
     parent = module.tree.parent(attribute)
     if isinstance(parent, (cst.AssignTarget, cst.AugAssign)):
